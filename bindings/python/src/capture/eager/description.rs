@@ -15,8 +15,8 @@ pub(super) fn to_json(name: &str, step: u64, noted: &EagerStepNotes) -> String {
                 attributes.insert(format!("input.{i}.fqn"), input.as_str().into());
             }
         }
-        for (i, name) in &details.written {
-            attributes.insert(format!("output.{i}.fqn"), Value::from(&**name));
+        for (key, text) in &details.written {
+            attributes.insert(key.clone(), text.as_str().into());
         }
         format!("  {}", operator_json(operator, details, attributes))
     });

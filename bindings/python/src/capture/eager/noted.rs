@@ -29,8 +29,8 @@ pub(super) struct OperatorDetails {
     pub(super) kind: Arc<OperatorKind>,
     pub(super) origin: CallOrigin,
     pub(super) is_selected: bool,
-    /// Named tensors that it writes to, by output.
-    pub(super) written: Vec<(usize, Arc<str>)>,
+    /// The program's tensors that it writes to: attributes of its outputs.
+    pub(super) written: Vec<(String, String)>,
 }
 
 /// A result, or a written argument.
@@ -38,8 +38,10 @@ pub(super) struct CallOutput {
     /// Empty if it is not a tensor.
     pub(super) name: Arc<str>,
     pub(super) tensor: Option<Tensor>,
-    /// The name that the program gives to the tensor, if the operator writes to a named one.
+    /// If the operator writes to it, the name that the program gives to the tensor.
     pub(super) given_name: Option<Arc<str>>,
+    /// If it has none, the names of tensors in the written memory.
+    pub(super) memory_of: Vec<Arc<str>>,
     /// Its placement in a distributed tensor.
     pub(super) placement: Option<Arc<Placement>>,
 }
@@ -69,16 +71,23 @@ pub(super) fn described(
         output_placements: known(outputs.iter().map(|output| &output.placement)),
         ..Operator::default()
     };
-    let written = outputs.iter().enumerate();
     let details = OperatorDetails {
         kind: begun.kind,
         origin: begun.origin,
         is_selected: begun.is_selected,
-        written: written
-            .filter_map(|(i, output)| Some((i, output.given_name.clone()?)))
-            .collect(),
+        written: written(outputs),
     };
     (Arc::new(operator), details, inputs)
+}
+
+fn written(outputs: &[CallOutput]) -> Vec<(String, String)> {
+    let outputs = outputs.iter().enumerate();
+    let written = outputs.filter_map(|(i, output)| match &output.given_name {
+        Some(name) => Some((format!("output.{i}.fqn"), name.to_string())),
+        None if output.memory_of.is_empty() => None,
+        None => Some((format!("output.{i}.memory_of"), output.memory_of.join(", "))),
+    });
+    written.collect()
 }
 
 /// Placements by position; empty if none is known, as for nearly every operator.

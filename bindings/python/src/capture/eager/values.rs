@@ -253,6 +253,13 @@ impl MemoryValues {
         self.storages.get(&found.storage)?.given_name(found)
     }
 
+    /// The names of all tensors in its memory that were set from outside.
+    pub(super) fn given_names(&self, found: &TensorSighting) -> Vec<Arc<str>> {
+        let storage = self.storages.get(&found.storage).into_iter();
+        let given = storage.flat_map(|storage| &storage.given);
+        given.map(|(_, name)| name.clone()).collect()
+    }
+
     /// `None` for memory whose address is not reserved.
     fn entry(&mut self, storage: usize, pin: Pin) -> Option<&mut StorageValues> {
         if self.storages.contains_key(&storage) {
