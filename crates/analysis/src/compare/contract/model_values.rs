@@ -10,7 +10,9 @@ use crate::compare::attribution::kinds::plain_type;
 use crate::compare::matching::{MatchedDumps, SlotRef, UnmatchedReason};
 use crate::compare::party::Party;
 use crate::compare::result::OutputSource;
-use crate::compare::side::{ComparedDump, RunPlace, positions, written_tensors};
+use crate::compare::side::{
+    ComparedDump, RunPlace, positions, tensors_in_written_memory, written_tensors,
+};
 
 /// Longest chain of operators without a record between an output and a recorded value.
 const N_OPERATORS_UP_MAX: usize = 8;
@@ -48,8 +50,17 @@ pub(super) struct ModelPlace<'a> {
     made: HashMap<&'a str, SlotRef>,
     read: HashMap<&'a str, SlotRef>,
     makers: HashMap<&'a str, &'a GraphOperator>,
-    /// Of the program's tensors, those that it reads and those that it writes to, once needed.
-    tensors: OnceCell<(HashMap<String, SlotRef>, HashSet<String>)>,
+    /// The program's tensors, once needed.
+    tensors: OnceCell<ProgramTensors>,
+}
+
+/// How an execution of a model uses the program's parameters, buffers and gradients.
+#[derive(Default)]
+struct ProgramTensors {
+    /// The slots that show them first.
+    read: HashMap<String, SlotRef>,
+    /// Those that something in the graphs writes to, or may.
+    written: HashSet<String>,
 }
 
 /// An output of a model.
@@ -380,40 +391,52 @@ impl<'a> ModelPlace<'a> {
         unread.retain(|output| source(output).is_none_or(|made| !is_read(made)));
     }
 
-    /// A tensor that the other side writes to, as this side reads it, if its graphs have that phase
-    /// and nothing in them writes to the tensor.
+    /// A tensor that the other side writes to, as this side reads it, if its graphs write to other
+    /// such tensors in that phase, and nothing in them may write to this one.
     pub(super) fn kept(&self, output: &ModelOutput, other: &ModelPlace<'_>) -> Option<ModelOutput> {
         let slot = output.slot.filter(|_| output.is_updated)?;
         let phase = other.dump.phase_of(slot.run);
-        let mut runs = self.runs.iter();
-        let has_phase = runs.any(|&run| self.dump.phase_of(run) == phase);
-        let (read, written) = self.tensors.get_or_init(|| self.find_tensors());
-        let is_kept = has_phase && !written.contains(&output.name);
+        let tensors = self.tensors.get_or_init(|| self.find_tensors());
+        let is_written = |output: &&ModelOutput| {
+            let is_of_phase = |slot: SlotRef| other.dump.phase_of(slot.run) == phase;
+            output.is_updated
+                && output.slot.is_some_and(is_of_phase)
+                && tensors.written.contains(&output.name)
+        };
+        let is_kept = !tensors.written.contains(&output.name)
+            && other.outputs.iter().any(|output| is_written(&output));
         is_kept.then(|| ModelOutput {
             name: output.name.clone(),
-            slot: read.get(&output.name).copied(),
+            slot: tensors.read.get(&output.name).copied(),
             ..ModelOutput::default()
         })
     }
 
-    /// The slots that show the program's tensors first, and the names of those that its graphs
-    /// write to.
-    fn find_tensors(&self) -> (HashMap<String, SlotRef>, HashSet<String>) {
-        let (mut read, mut written) = (HashMap::new(), HashSet::new());
+    fn find_tensors(&self) -> ProgramTensors {
+        let mut tensors = ProgramTensors::default();
         let mut known: HashSet<*const GraphFile> = HashSet::new();
         for &run in &self.runs {
+            let execution = &self.dump.runs[run];
             for slot in self.dump.inputs_of(run) {
-                if let Some(name) = self.dump.parameter_read(slot) {
-                    read.entry(name).or_insert(slot);
+                let Some(name) = self.dump.parameter_read(slot) else {
+                    continue;
+                };
+                // An operator of an extension need not declare to what it writes.
+                if !execution.op_type.starts_with("aten") {
+                    tensors.written.insert(name.clone());
                 }
+                tensors.read.entry(name).or_insert(slot);
             }
             let graph = self.dump.description_of(run).map(|(_, graph, _)| graph);
             if let Some(graph) = graph.filter(|graph| known.insert(*graph)) {
-                let tensors = graph.operators.iter().flat_map(written_tensors);
-                written.extend(tensors.map(|(_, name)| name.to_owned()));
+                for operator in &graph.operators {
+                    let written = written_tensors(operator).map(|(_, name)| name);
+                    let written = written.chain(tensors_in_written_memory(operator));
+                    tensors.written.extend(written.map(str::to_owned));
+                }
             }
         }
-        (read, written)
+        tensors
     }
 
     /// Whether the names of its outputs are the model's own.

@@ -1,5 +1,7 @@
 //! Pairs and measures the outputs of both models.
 
+mod unlisted;
+
 use std::collections::{HashMap, HashSet};
 
 use opscope_store::record::SlotSide;
@@ -15,7 +17,7 @@ use crate::compare::measure::{measure_in_order, measure_pair};
 use crate::compare::party::Party;
 use crate::compare::result::{Comparison, Evidence, OperatorName, SlotResult};
 use crate::compare::result::{
-    Contract, ContractValue, OutputSource, UpdatedBy, ValuePairing, ValuePresence, ValueState,
+    Contract, ContractValue, OutputSource, ValuePairing, ValuePresence, ValueState,
 };
 use crate::compare::side::ComparedDump;
 use crate::compare::verdict::{dtype_of, judge_alone};
@@ -128,42 +130,6 @@ impl OutputSearch<'_> {
         Some(PlaceOutputs {
             pairs,
             is_reordered: false,
-        })
-    }
-
-    /// Golden's outputs with their partners, and the tensors that only the target writes to, if no
-    /// graph names the outputs of either side.
-    fn unlisted(&self, target: &ModelPlace<'_>, golden: &ModelPlace<'_>) -> Vec<OutputPair> {
-        let pairs = golden.outputs.iter().map(|output| {
-            let partner = output.slot.and_then(|slot| self.known.of_golden.get(&slot));
-            let partner = partner.and_then(|(partner, _)| shown(*partner));
-            let partner = partner.or_else(|| target.kept(output, golden));
-            (partner, Some(output.clone()), ValuePairing::Operator)
-        });
-        let alone = target.outputs.iter().filter_map(|output| {
-            let has_partner = |slot| self.known.of_target.contains_key(&slot);
-            let output = Some(output).filter(|output| !output.slot.is_some_and(has_partner))?;
-            let kept = golden.kept(output, target)?;
-            Some((Some(output.clone()), Some(kept), ValuePairing::Name))
-        });
-        pairs.chain(alone).collect()
-    }
-
-    /// Which side writes to an output that is a tensor of the program.
-    fn updated_by(&self, outputs: [Option<&ModelOutput>; 2]) -> Option<UpdatedBy> {
-        let mut updated = outputs.iter().flatten();
-        updated.find(|output| output.is_updated)?;
-        let dumps = [self.sides.target, self.sides.golden];
-        let reads = [0, 1].map(|side| {
-            let slot = outputs[side].and_then(|output| output.slot);
-            slot.is_some_and(|slot| {
-                dumps[side].runs[slot.run].slots[slot.slot].side == SlotSide::Input
-            })
-        });
-        Some(match reads {
-            [true, _] => UpdatedBy::Golden,
-            [_, true] => UpdatedBy::Target,
-            [false, false] => UpdatedBy::Both,
         })
     }
 

@@ -202,10 +202,10 @@ fn phrase(value: &ContractValue, contract: &Contract, comparison: &Comparison) -
     let name = format!("`{}`{}", plain(&value.name), place(value, contract));
     let noun = match value.updated_by {
         Some(UpdatedBy::Golden) if value.state.is_bad() => {
-            return format!("the target does not update {name}");
+            return format!("no operator of the target updates {name}");
         }
         Some(UpdatedBy::Target) if value.state.is_bad() => {
-            return format!("the target updates {name}, and the golden side does not");
+            return format!("only the target has an operator that updates {name}");
         }
         Some(_) => "updated tensor",
         None => "output",

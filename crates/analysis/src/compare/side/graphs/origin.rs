@@ -15,7 +15,7 @@ const MADE_NAMES: [&str; 3] = ["val_", "onnx::", "/"];
 /// The prefix of the names of arguments other than tensors, in graphs of PyTorch.
 const ARGUMENT: &str = "argument.";
 
-/// The prefix of attributes on outputs, of which the one on a name ends with `.fqn`.
+/// The prefix of attributes on outputs.
 const OUTPUT: &str = "output.";
 
 /// The attribute that names the phase of training.
@@ -151,9 +151,23 @@ impl ComparedDump {
 pub(in crate::compare) fn written_tensors(
     operator: &GraphOperator,
 ) -> impl Iterator<Item = (usize, &str)> {
-    let attributes = operator.attributes.range(OUTPUT.to_owned()..);
-    attributes.map_while(|(key, name)| {
-        let position = key.strip_prefix(OUTPUT)?.strip_suffix(".fqn")?;
-        Some((position.parse().ok()?, name.as_str()))
+    output_attributes(operator).filter_map(|(key, name)| {
+        let position = key.strip_suffix(".fqn")?;
+        Some((position.parse().ok()?, name))
     })
+}
+
+/// The names of the program's tensors in memory that an operator writes to by another tensor, such
+/// as a buffer with all parameters.
+pub(in crate::compare) fn tensors_in_written_memory(
+    operator: &GraphOperator,
+) -> impl Iterator<Item = &str> {
+    let memory = output_attributes(operator).filter(|(key, _)| key.ends_with(".memory_of"));
+    memory.flat_map(|(_, names)| names.split(", "))
+}
+
+/// Attributes on outputs: the key behind [`OUTPUT`], and the text.
+fn output_attributes(operator: &GraphOperator) -> impl Iterator<Item = (&str, &str)> {
+    let attributes = operator.attributes.range(OUTPUT.to_owned()..);
+    attributes.map_while(|(key, text)| Some((key.strip_prefix(OUTPUT)?, text.as_str())))
 }

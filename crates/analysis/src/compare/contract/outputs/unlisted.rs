@@ -1,0 +1,73 @@
+//! Outputs that no graph lists: the values that no operator reads, and the program's tensors that a
+//! run writes to.
+
+use std::collections::{HashMap, HashSet};
+
+use opscope_store::record::SlotSide;
+
+use super::super::model_values::{ModelOutput, ModelPlace};
+use super::{OutputPair, OutputSearch, shown};
+use crate::compare::result::{UpdatedBy, ValuePairing};
+
+impl OutputSearch<'_> {
+    /// Golden's outputs with their partners, and the tensors that only the target writes to, if no
+    /// graph names the outputs of either side. Left out are tensors that one side writes to and the
+    /// other does not even read, such as the gradients that a fused optimizer scales.
+    pub(super) fn unlisted(
+        &self,
+        target: &ModelPlace<'_>,
+        golden: &ModelPlace<'_>,
+    ) -> Vec<OutputPair> {
+        let updated = target.outputs.iter().filter(|output| output.is_updated);
+        let updated: HashMap<&str, &ModelOutput> = updated
+            .map(|output| (output.name.as_str(), output))
+            .collect();
+        let mut pairs = Vec::new();
+        for output in &golden.outputs {
+            let named = updated.get(output.name.as_str());
+            let named = named.filter(|_| output.is_updated);
+            let paired = output.slot.and_then(|slot| self.known.of_golden.get(&slot));
+            let (partner, by) = match (named, paired) {
+                (Some(named), _) => (Some((*named).clone()), ValuePairing::Name),
+                (None, Some((paired, _))) => (shown(*paired), ValuePairing::Operator),
+                (None, None) => match target.kept(output, golden) {
+                    Some(kept) if kept.slot.is_none() => continue,
+                    kept => (kept, ValuePairing::Operator),
+                },
+            };
+            pairs.push((partner, Some(output.clone()), by));
+        }
+        let golden_names: HashSet<&str> = (golden.outputs.iter())
+            .filter(|output| output.is_updated)
+            .map(|output| output.name.as_str())
+            .collect();
+        let has_partner = |slot| self.known.of_target.contains_key(&slot);
+        pairs.extend(target.outputs.iter().filter_map(|output| {
+            let is_alone = !golden_names.contains(output.name.as_str())
+                && !output.slot.is_some_and(has_partner);
+            let kept = Some(output).filter(|_| is_alone)?;
+            let kept = golden.kept(kept, target)?;
+            kept.slot?;
+            Some((Some(output.clone()), Some(kept), ValuePairing::Name))
+        }));
+        pairs
+    }
+
+    /// Which side writes to an output that is a tensor of the program.
+    pub(super) fn updated_by(&self, outputs: [Option<&ModelOutput>; 2]) -> Option<UpdatedBy> {
+        let mut updated = outputs.iter().flatten();
+        updated.find(|output| output.is_updated)?;
+        let dumps = [self.sides.target, self.sides.golden];
+        let reads = [0, 1].map(|side| {
+            let slot = outputs[side].and_then(|output| output.slot);
+            slot.is_some_and(|slot| {
+                dumps[side].runs[slot.run].slots[slot.slot].side == SlotSide::Input
+            })
+        });
+        Some(match reads {
+            [true, _] => UpdatedBy::Golden,
+            [_, true] => UpdatedBy::Target,
+            [false, false] => UpdatedBy::Both,
+        })
+    }
+}
