@@ -119,9 +119,9 @@ def _faults_of_quantised() -> Iterator[Unusual]:
 
     relu = [node("Relu", "a", "r", "relu")]
     codes = ("quantise", "dequantise")
-    scale = _fault(*codes, says="scale is another than that of", culprits=codes)
+    scale = _fault(*codes, says="scale differs from that of", culprits=codes)
     yield Unusual("codes read with another scale", quantised(relu, rs=np.float32(0.08)), fine, scale)
-    zero = _fault(*codes, says="zero point is another than that of", culprits=codes)
+    zero = _fault(*codes, says="zero point differs from that of", culprits=codes)
     yield Unusual("codes written with another zero point", quantised(relu, wz=np.uint8(40)), fine, zero)
     factor = [node("Relu", "a", "s", "relu"), node("Mul", "s factor", "r", "factor")]
     more = quantised(factor, factor=np.float32(1.3))
@@ -232,7 +232,7 @@ def _masks() -> Iterator[Unusual]:
 
     lowest = float(np.finfo(np.float32).min)
     golden = attention(lowest)
-    changed = _fault("y", "k", says="another", culprits=("scores",))
+    changed = _fault("y", "k", says="`k` differs", culprits=("scores",))
     for kind, number in (("weight before a mask", -1e4), ("weight before the lowest numbers", lowest)):
         yield Unusual(kind, attention(number, factor=1.6), attention(number), changed)
     yield Unusual("mask of another number", attention(-1e4), golden, SOUND)

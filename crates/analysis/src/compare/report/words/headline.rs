@@ -78,7 +78,7 @@ fn first_difference(comparison: &Comparison) -> Option<(&'static str, String)> {
             Some(codes) => {
                 let [other, parameter] = [in_full(&codes.other), codes.parameter.name().to_owned()];
                 let why =
-                    format!("its {parameter} is another than that of {other} for the same codes");
+                    format!("its {parameter} differs from that of {other} for the same codes");
                 let lead = match divergence.cause {
                     Cause::Own => "likely cause",
                     _ => "first difference",
