@@ -24,8 +24,8 @@ use super::result::{OperatorName, RankOperator, SlotKey};
 use crate::error_chain::chain;
 use crate::read::{read_dump_into, read_listing_into};
 
+pub(in crate::compare) use graphs::written_tensors;
 pub use graphs::{DumpGraphs, positions};
-pub(in crate::compare) use graphs::{tensors_in_written_memory, written_tensors};
 pub use load::{LoadError, LoadedSlot};
 use slot::KnownFacts;
 pub use slot::{ExecutionSlot, SlotFacts};

@@ -228,6 +228,8 @@ class EagerDump(TorchDispatchMode):
         step, self._step = self._step, None
         if step is not None and self._dump.session is not None:
             self._n_steps_active += step.is_dumped and step.n_operators > 0
+            # The program may have given a parameter other memory, by `parameter.data = …`.
+            step.note_assigned([(name, value) for value, name in self._parameter_names.items()])
             step.end(self._dump.session, error)
 
     def _follow(self) -> None:

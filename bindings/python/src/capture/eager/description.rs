@@ -15,6 +15,11 @@ pub(super) fn to_json(name: &str, step: u64, noted: &EagerStepNotes) -> String {
                 attributes.insert(format!("input.{i}.fqn"), input.as_str().into());
             }
         }
+        for (i, output) in operator.outputs.iter().enumerate() {
+            if let Some(name) = noted.assigned.get(output.as_str()) {
+                attributes.insert(format!("output.{i}.fqn"), Value::from(&**name));
+            }
+        }
         for (key, text) in &details.written {
             attributes.insert(key.clone(), text.as_str().into());
         }

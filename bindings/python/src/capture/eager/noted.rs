@@ -1,6 +1,6 @@
 //! Notes about a step's operators, for its description and their records.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use opscope_store::record::parallel::Placement;
@@ -20,6 +20,8 @@ pub(super) struct EagerStepNotes {
     pub(super) named: HashSet<Arc<str>>,
     /// The values that the program returns, if declared.
     pub(super) results: Vec<Arc<str>>,
+    /// The program's tensors that became results, by the names of these.
+    pub(super) assigned: HashMap<Arc<str>, Arc<str>>,
     /// Values whose memory was written since they had another name, with that name.
     pub(super) aliases: Vec<(Arc<str>, Arc<str>)>,
 }
@@ -40,8 +42,6 @@ pub(super) struct CallOutput {
     pub(super) tensor: Option<Tensor>,
     /// If the operator writes to it, the name that the program gives to the tensor.
     pub(super) given_name: Option<Arc<str>>,
-    /// If it has none, the names of tensors in the written memory.
-    pub(super) memory_of: Vec<Arc<str>>,
     /// Its placement in a distributed tensor.
     pub(super) placement: Option<Arc<Placement>>,
 }
@@ -82,10 +82,9 @@ pub(super) fn described(
 
 fn written(outputs: &[CallOutput]) -> Vec<(String, String)> {
     let outputs = outputs.iter().enumerate();
-    let written = outputs.filter_map(|(i, output)| match &output.given_name {
-        Some(name) => Some((format!("output.{i}.fqn"), name.to_string())),
-        None if output.memory_of.is_empty() => None,
-        None => Some((format!("output.{i}.memory_of"), output.memory_of.join(", "))),
+    let written = outputs.filter_map(|(i, output)| {
+        let name = output.given_name.as_ref()?;
+        Some((format!("output.{i}.fqn"), name.to_string()))
     });
     written.collect()
 }

@@ -167,11 +167,27 @@ impl EagerStep {
                     name: begun.result_name(i, n_results > 1),
                     tensor: None,
                     given_name: None,
-                    memory_of: Vec::new(),
                     placement: None,
                 });
             }
             step.submit(py, begun, outputs);
+            Ok(())
+        });
+    }
+
+    /// Notes the results of the step that are in the memory of the program's tensors now, without an
+    /// operator that wrote to these.
+    fn note_assigned(&self, named: Vec<(String, Bound<'_, PyAny>)>) {
+        self.guard(|step| {
+            for (name, tensor) in named {
+                let looked = step.inner.look(&tensor).ok();
+                let Some(found) = looked.and_then(|looked| looked.found) else {
+                    continue;
+                };
+                let value = lock(&step.inner.values).nameless(&found);
+                let assigned = value.map(|value| (value, name.into()));
+                lock(&step.noted).assigned.extend(assigned);
+            }
             Ok(())
         });
     }

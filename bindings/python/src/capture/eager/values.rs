@@ -5,6 +5,7 @@
 //! torch's version counter shows another write.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, Weak};
 
 use opscope_tensor::{DType, DeviceElements, Shape, Tensor, TensorMemo};
@@ -145,6 +146,11 @@ impl MemoryValues {
         let is_trusted = found.version.is_some() && !storage.is_loose && !found.is_shared;
         let same = storage.values.iter().find(|v| v.place == found.place);
         if let Some(known) = same {
+            // Counters only grow: `data` of a tensor has one of its own, which shows no other write.
+            if found.version < known.version {
+                let name = known.name(step, found.object);
+                return (storage.name(name, step, found), ValueContent::None);
+            }
             if !known.agrees(found.version) {
                 let name = match known.name(step, found.object) {
                     Some(name) => TensorName::Changed(name),
@@ -201,7 +207,7 @@ impl MemoryValues {
             known.names.clear();
             known.step = step;
         }
-        known.version = found.version;
+        known.version = found.version.max(known.version);
         known.is_count_pending = is_count_pending;
         known.names.retain(|(object, _)| *object != found.object);
         if known.names.len() >= N_OBJECTS_MAX {
@@ -248,16 +254,22 @@ impl MemoryValues {
         }
     }
 
-    /// The name of a tensor that was set from outside, whatever was written to it since.
-    pub(super) fn given_name(&self, found: &TensorSighting) -> Option<Arc<str>> {
-        self.storages.get(&found.storage)?.given_name(found)
+    /// The name of this step's last value at the place of a tensor that has no name from outside
+    /// there, whatever its version counter: `data` of another tensor has one of its own.
+    pub(super) fn nameless(&self, found: &TensorSighting) -> Option<Arc<str>> {
+        let storage = self.storages.get(&found.storage)?;
+        let mut values = storage.values.iter();
+        let known = values.find(|v| v.place == found.place && v.step == self.step)?;
+        let name = known.names.last().map(|(_, name)| name.clone());
+        name.filter(|_| storage.given_name(found).is_none())
     }
 
-    /// The names of all tensors in its memory that were set from outside.
-    pub(super) fn given_names(&self, found: &TensorSighting) -> Vec<Arc<str>> {
+    /// The tensors that were named from outside and share elements with `found`, with their names.
+    pub(super) fn named_within(&self, found: &TensorSighting) -> Vec<(ElementPlace, Arc<str>)> {
         let storage = self.storages.get(&found.storage).into_iter();
         let given = storage.flat_map(|storage| &storage.given);
-        given.map(|(_, name)| name.clone()).collect()
+        let within = given.filter(|(place, _)| place.overlaps(&found.place));
+        within.cloned().collect()
     }
 
     /// `None` for memory whose address is not reserved.
@@ -302,6 +314,41 @@ impl MemoryValues {
             // A failure cannot be handled.
             let _ = self.free.call1(py, (storage,));
         }
+    }
+}
+
+impl ElementPlace {
+    /// Whether both are the same elements in the same order, whatever the shape.
+    pub(super) fn is_dense_as(&self, other: &ElementPlace) -> bool {
+        self.address == other.address
+            && self.dtype == other.dtype
+            && self.is_lazy == other.is_lazy
+            && self.strides.is_none()
+            && other.strides.is_none()
+            && self.shape.n_elements() == other.shape.n_elements()
+    }
+
+    /// The addresses from the first element to the last.
+    fn span(&self) -> Range<usize> {
+        let dims = self.shape.dims();
+        if dims.contains(&0) {
+            return self.address..self.address;
+        }
+        let n_elements = match &self.strides {
+            None => self.shape.n_elements(),
+            Some(strides) => {
+                let reach = dims.iter().zip(strides);
+                1 + reach
+                    .map(|(dim, stride)| (dim - 1) * stride.unsigned_abs())
+                    .sum::<usize>()
+            }
+        };
+        self.address..self.address + n_elements * self.dtype.bytes().unwrap_or(1)
+    }
+
+    fn overlaps(&self, other: &ElementPlace) -> bool {
+        let (ours, theirs) = (self.span(), other.span());
+        ours.start < theirs.end && theirs.start < ours.end
     }
 }
 
@@ -352,14 +399,7 @@ impl KnownValue {
     }
 
     fn is_dense_as(&self, found: &TensorSighting) -> bool {
-        let (ours, theirs) = (&self.place, &found.place);
-        ours.address == theirs.address
-            && ours.dtype == theirs.dtype
-            && ours.is_lazy == theirs.is_lazy
-            && ours.strides.is_none()
-            && theirs.strides.is_none()
-            && ours.shape.n_elements() == theirs.shape.n_elements()
-            && self.agrees(found.version)
+        self.place.is_dense_as(&found.place) && self.agrees(found.version)
     }
 }
 

@@ -10,9 +10,7 @@ use crate::compare::attribution::kinds::plain_type;
 use crate::compare::matching::{MatchedDumps, SlotRef, UnmatchedReason};
 use crate::compare::party::Party;
 use crate::compare::result::OutputSource;
-use crate::compare::side::{
-    ComparedDump, RunPlace, positions, tensors_in_written_memory, written_tensors,
-};
+use crate::compare::side::{ComparedDump, RunPlace, positions, written_tensors};
 
 /// Longest chain of operators without a record between an output and a recorded value.
 const N_OPERATORS_UP_MAX: usize = 8;
@@ -430,9 +428,8 @@ impl<'a> ModelPlace<'a> {
             let graph = self.dump.description_of(run).map(|(_, graph, _)| graph);
             if let Some(graph) = graph.filter(|graph| known.insert(*graph)) {
                 for operator in &graph.operators {
-                    let written = written_tensors(operator).map(|(_, name)| name);
-                    let written = written.chain(tensors_in_written_memory(operator));
-                    tensors.written.extend(written.map(str::to_owned));
+                    let written = written_tensors(operator).map(|(_, name)| name.to_owned());
+                    tensors.written.extend(written);
                 }
             }
         }

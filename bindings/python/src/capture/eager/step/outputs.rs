@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::EagerStep;
@@ -10,14 +11,18 @@ use crate::capture::eager::call::PendingOperator;
 use crate::capture::eager::lock::lock;
 use crate::capture::eager::look::ReadableTensor;
 use crate::capture::eager::noted::CallOutput;
-use crate::capture::eager::values::{Pin, ValueContent};
+use crate::capture::eager::values::{ElementPlace, Pin, ValueContent};
 use crate::capture::reason::UnseenReason;
+
+/// A tensor with the name that the program gives to it.
+type NamedTensor<'py> = (Bound<'py, PyAny>, Arc<str>);
 
 /// Maximum nesting depth of results.
 const N_LEVELS_MAX: usize = 16;
 
 impl EagerStep {
-    /// Returns the operator's result tensors, then written arguments that are not among them.
+    /// Returns the operator's result tensors, then written arguments that are not among them, then
+    /// the program's tensors in written memory, such as the parameters in one buffer.
     pub(super) fn see_outputs(
         &self,
         begun: &PendingOperator,
@@ -50,33 +55,51 @@ impl EagerStep {
         }
         let is_list = is_list || results.len() > 1;
         let mut outputs = Vec::with_capacity(results.len());
+        let mut covered = Vec::new();
         for (i, part) in results.iter().enumerate() {
             let Some(part) = part else {
                 outputs.push(CallOutput {
                     name: "".into(),
                     tensor: None,
                     given_name: None,
-                    memory_of: Vec::new(),
                     placement: None,
                 });
                 continue;
             };
             let name = begun.result_name(i, is_list);
-            self.add_output(&mut outputs, begun, part, (name, begun.reason(i)))?;
+            let reason = begun.reason(i);
+            covered.extend(self.add_output(&mut outputs, begun, part, (name, reason))?);
+        }
+        for (tensor, given_name) in covered {
+            let is_listed = |output: &CallOutput| output.given_name.as_ref() == Some(&given_name);
+            if !outputs.iter().any(is_listed) {
+                let name = begun.result_name(outputs.len(), true);
+                let reason = begun.reason(0);
+                self.add_output(&mut outputs, begun, &tensor, (name, reason))?;
+                outputs
+                    .last_mut()
+                    .map(|output| output.given_name = Some(given_name));
+            }
         }
         Ok(outputs)
     }
 
-    /// Adds an output; several for a tensor with parts.
-    fn add_output(
+    /// Adds an output; several for a tensor with parts. Returns other tensors of the program that
+    /// the operator wrote to through it, with their names.
+    fn add_output<'py>(
         &self,
         outputs: &mut Vec<CallOutput>,
         begun: &PendingOperator,
-        object: &Bound<'_, PyAny>,
+        object: &Bound<'py, PyAny>,
         (name, reason): (Arc<str>, Option<UnseenReason>),
-    ) -> PyResult<()> {
+    ) -> PyResult<Vec<NamedTensor<'py>>> {
+        let mut covered = Vec::new();
         match self.inner.look(object) {
-            Ok(looked) => outputs.push(self.output(begun, object, looked, (name, reason))?),
+            Ok(looked) => {
+                let (output, within) = self.output(begun, object, looked, (name, reason))?;
+                outputs.push(output);
+                covered = within;
+            }
             Err(found) => {
                 let is_read = begun.is_selected && self.inner.chooser.wants_outputs();
                 if let (Some(reason), true) = (&reason, is_read) {
@@ -89,21 +112,20 @@ impl EagerStep {
                     name,
                     tensor,
                     given_name: None,
-                    memory_of: Vec::new(),
                     placement: None,
                 }));
             }
         }
-        Ok(())
+        Ok(covered)
     }
 
-    fn output(
+    fn output<'py>(
         &self,
         begun: &PendingOperator,
-        object: &Bound<'_, PyAny>,
-        mut looked: ReadableTensor<'_>,
+        object: &Bound<'py, PyAny>,
+        mut looked: ReadableTensor<'py>,
         (name, reason): (Arc<str>, Option<UnseenReason>),
-    ) -> PyResult<CallOutput> {
+    ) -> PyResult<(CallOutput, Vec<NamedTensor<'py>>)> {
         let inner = &self.inner;
         let placement = looked.placement.clone();
         let is_read = begun.is_selected && inner.chooser.wants_outputs();
@@ -136,28 +158,67 @@ impl EagerStep {
                 (tensor, fresh) = self.read(&looked);
             }
         }
-        let (mut given_name, mut memory_of) = (None, Vec::new());
+        let (mut given_name, mut covered) = (None, Vec::new());
         if let Some(found) = looked.found {
             let pin: Pin = inner.pin(&looked.subject, found.storage)?;
-            let mut values = lock(&inner.values);
             if is_written {
-                given_name = values.given_name(&found);
-                if given_name.is_none() {
-                    memory_of = values.given_names(&found);
+                let within = lock(&inner.values).named_within(&found);
+                let own = within
+                    .iter()
+                    .find(|(place, _)| place.is_dense_as(&found.place));
+                given_name = own.map(|(_, name)| name.clone());
+                if own.is_none() {
+                    covered = tensors_at(object, &found.place, within)?;
                 }
             }
+            let mut values = lock(&inner.values);
             // A collective returns before its result is ready.
             if begun.kind.is_late && begun.collective.is_none() {
                 values.write(found.storage, pin, name.clone(), true);
             }
             values.record(found, pin, name.clone(), fresh, is_written);
         }
-        Ok(CallOutput {
+        let output = CallOutput {
             name,
             tensor,
             given_name,
-            memory_of,
             placement,
-        })
+        };
+        Ok((output, covered))
     }
+}
+
+fn row_major(dims: &[usize]) -> Vec<isize> {
+    let mut strides = vec![1; dims.len()];
+    for axis in (1..dims.len()).rev() {
+        strides[axis - 1] = strides[axis] * dims[axis] as isize;
+    }
+    strides
+}
+
+/// Views of an object's memory at other places of the same dtype.
+fn tensors_at<'py>(
+    object: &Bound<'py, PyAny>,
+    own: &ElementPlace,
+    places: Vec<(ElementPlace, Arc<str>)>,
+) -> PyResult<Vec<NamedTensor<'py>>> {
+    let py = object.py();
+    let first: usize = object
+        .call_method0(intern!(py, "storage_offset"))?
+        .extract()?;
+    let size = own.dtype.bytes().unwrap_or(1);
+    let origin = own.address - first * size;
+    let places = places.into_iter();
+    let alike =
+        places.filter(|(place, _)| place.dtype == own.dtype && place.is_lazy == own.is_lazy);
+    let tensors = alike.map(|(place, name)| {
+        let strides = place
+            .strides
+            .unwrap_or_else(|| row_major(place.shape.dims()));
+        let offset = (place.address - origin) / size;
+        let arguments = (place.shape.dims(), strides, offset);
+        let view = object.call_method1(intern!(py, "as_strided"), arguments)?;
+        Ok((view, name))
+    });
+    tensors.collect()
 }
