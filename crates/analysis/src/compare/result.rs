@@ -575,6 +575,18 @@ impl OperatorResult {
     }
 }
 
+impl Comparison {
+    /// Whether the verdict names a slot up to a step: what differs later is not why an output of
+    /// that step does.
+    pub(super) fn has_place_by(&self, step: Option<u64>) -> bool {
+        self.summary.headline().is_some_and(|point| {
+            let named = self.operators[point.operator].target.last();
+            let named = named.and_then(|name| name.step);
+            named.zip(step).is_none_or(|(named, step)| named <= step)
+        })
+    }
+}
+
 impl ComparisonSummary {
     /// The slot that the verdict names: the first failure, or the first warning if nothing fails.
     pub fn headline(&self) -> Option<&DivergencePoint> {

@@ -8,8 +8,8 @@ use crate::compare::attribution::absorbed;
 use crate::compare::attribution::kinds::is_in_place;
 use crate::compare::result::{
     Cause, Comparison, Conclusion, Contract, ContractValue, DivergencePoint, Evidence, MetricId,
-    OutputSource, PairingEvidence, PartingOperator, QuantisedLoss, RuleName, Skip, SkipReason,
-    SlotKey, SlotResult, ValueState, VerdictLevel,
+    OperatorResult, OutputSource, PairingEvidence, PartingOperator, QuantisedLoss, RuleName, Skip,
+    SkipReason, SlotKey, SlotResult, ValueState, VerdictLevel,
 };
 use crate::compare::verdict::value_of;
 use crate::compare::verdict_options::VerdictOptions;
@@ -105,15 +105,48 @@ fn place_of(contract: &Contract, comparison: &Comparison) -> Option<DivergencePo
             });
             loss.map(|loss| point_of(loss, true)).or(vague)
         }
-        (Conclusion::Fail, _) if comparison.summary.headline().is_none() => {
+        (Conclusion::Fail, _) if !comparison.has_place_by(first_step_apart(contract)) => {
             let before = contract.before_output.as_deref().map(before_output);
-            before.or_else(|| excused_output(contract, comparison))
+            before
+                .or_else(|| excused_output(contract, comparison))
+                .or_else(|| first_up_to(first_step_apart(contract)?, comparison))
         }
         (Conclusion::Quantised, loss) => {
             evidence::first(comparison).or_else(|| loss.map(|loss| point_of(loss, true)))
         }
         _ => None,
     }
+}
+
+/// The first slot that fails, up to a step.
+fn first_up_to(step: u64, comparison: &Comparison) -> Option<DivergencePoint> {
+    let is_early = |operator: &&OperatorResult| {
+        let name = operator.target.last();
+        name.and_then(|name| name.step)
+            .is_some_and(|own| own <= step)
+    };
+    comparison
+        .operators
+        .iter()
+        .filter(is_early)
+        .find_map(|operator| {
+            let mut slots = operator.slots.iter();
+            let failing = slots.find(|slot| slot.level == VerdictLevel::Fail)?;
+            Some(DivergencePoint {
+                operator: operator.index,
+                slot: failing.slot,
+                cause: Cause::Unknown,
+                ..DivergencePoint::default()
+            })
+        })
+}
+
+/// The step of the first output that differs.
+fn first_step_apart(contract: &Contract) -> Option<u64> {
+    let mut outputs = contract.outputs.iter();
+    outputs
+        .find(|value| value.state == ValueState::Differ)?
+        .step()
 }
 
 /// Whether nothing that was compared differs at the place that values tell, or why is unknown.
@@ -330,7 +363,7 @@ fn accuses(contract: &Contract, comparison: &Comparison) -> bool {
     let has_state = contract.weights.iter().any(|value| value.state.is_bad());
     first.is_some_and(|first| {
         let has_effect = || has_state || absorbed::leads_on(&comparison.operators)[first.operator];
-        matches!(first.cause, Cause::Own | Cause::Outside) && (first.name.is_some() || has_effect())
+        matches!(first.cause, Cause::Own | Cause::Outside) && has_effect()
     })
 }
 
@@ -389,8 +422,19 @@ fn uncompared(contract: &Contract, comparison: &Comparison) -> Option<String> {
     (!has_any).then(|| "two runs need not agree on any output".to_owned())
 }
 
-/// That too few bytes of golden's outputs were compared, in words.
+/// That too few bytes of golden's outputs were compared, in words. All that a training step is for
+/// are its outputs and the tensors that it updates.
 fn too_little(contract: &Contract) -> Option<String> {
+    let mut outputs = contract.outputs.iter();
+    let is_open = |value: &ContractValue| value.state == ValueState::NotCompared;
+    if contract
+        .outputs
+        .iter()
+        .any(|value| value.updated_by.is_some())
+        && !outputs.any(is_open)
+    {
+        return None;
+    }
     let [n_bytes, n_compared] = contract.n_output_bytes.map(u128::from);
     let [part, whole] = COMPARED_MIN.map(u128::from);
     let is_little = n_compared * whole < n_bytes * part;

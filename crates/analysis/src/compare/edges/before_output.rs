@@ -1,6 +1,6 @@
 //! Operators without a partner before an output that differs, where nothing inside does.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use opscope_store::record::SlotSide;
 
@@ -18,11 +18,10 @@ const N_LOST_MAX: usize = 5;
 /// Notes the operators that one side alone has before an output that differs, where none inside
 /// differs.
 pub(in crate::compare) fn note_before_output(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
-    if comparison.summary.headline().is_some() {
-        return;
-    }
     let apart = comparison.contract.outputs.iter();
-    let mut apart = apart.filter(|value| value.state == ValueState::Differ);
+    let mut apart = apart
+        .filter(|value| value.state == ValueState::Differ)
+        .filter(|value| !comparison.has_place_by(value.step()));
     let found = apart.find_map(|value| {
         let result = value.result.as_deref()?;
         let [target, golden] = value.operators.each_ref().map(Option::as_ref);
@@ -66,10 +65,33 @@ fn before_output(
     if members.iter().all(Vec::is_empty) {
         return None;
     }
-    edges.region(operator, &members)
+    edges.region(operator, &edges.without_variants(members))
 }
 
 impl Edges<'_> {
+    /// The members of a region, those first that compute what the other side has under no name: an
+    /// optimizer runs the same operators on one tensor, in place, or on lists. The target's alone
+    /// are left out if the other side has all of them, and one or two more.
+    fn without_variants(&self, members: [Vec<usize>; 2]) -> [Vec<usize>; 2] {
+        let [target, golden] = [0, 1].map(|side| {
+            let runs = members[side].iter().map(|&run| &self.dumps[side].runs[run]);
+            runs.map(|run| computed_by(&run.op_type))
+                .collect::<HashSet<&str>>()
+        });
+        let is_alone = |side: usize, run: &usize| {
+            let known = [&golden, &target][side];
+            !known.contains(computed_by(&self.dumps[side].runs[*run].op_type))
+        };
+        let [mut own, others] = members;
+        let alone = others.iter().filter(|run| is_alone(1, run)).copied();
+        let alone: Vec<usize> = alone.collect();
+        if !own.is_empty() && target.is_subset(&golden) && matches!(alone.len(), 1 | 2) {
+            return [Vec::new(), alone];
+        }
+        own.sort_by_key(|run| !is_alone(0, run));
+        [own, others]
+    }
+
     /// The first operators of the target on the way to an output from which on nothing has a partner,
     /// where golden's values have no graph. Some of them may be made of others there.
     fn first_lost(&self, output: SlotRef) -> Option<PartingOperator> {
@@ -113,4 +135,15 @@ impl Edges<'_> {
             ..PartingOperator::default()
         })
     }
+}
+
+/// What a type computes, without the name's marks of lists and of a result in place.
+fn computed_by(op_type: &str) -> &str {
+    let name = op_type
+        .strip_prefix("aten_")
+        .and_then(|name| name.rsplit_once('_'));
+    let name = name.map_or(op_type, |(name, _overload)| name);
+    name.strip_prefix("_foreach")
+        .unwrap_or(name)
+        .trim_matches('_')
 }
