@@ -256,7 +256,7 @@ class Plain(torch.optim.Optimizer):
     def __init__(self, parameters: list[nn.Parameter], way: str) -> None:
         super().__init__(parameters, {})
         self.way, self.flat, start = way, torch.empty(0), 0
-        if way == "one buffer":
+        if "buffer" in way:
             self.flat = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
             for parameter in parameters:
                 parameter.data = self.flat[start : start + parameter.numel()].view_as(parameter)
@@ -265,34 +265,45 @@ class Plain(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self) -> None:
         parameters = self.param_groups[0]["params"]
-        first = parameters[0]
         if self.way == "one buffer":
+            self.flat.sub_(torch.cat([parameter.grad.reshape(-1) for parameter in parameters]), alpha=0.1)
+            return
+        first = parameters[0]
+        if self.way == "part of a buffer":
             self.flat[: first.numel()].sub_(first.grad.reshape(-1), alpha=0.1)
         elif self.way == "copies":
             first.copy_(first - 0.1 * first.grad)
+        elif self.way == "view":
+            first.view(-1).sub_(first.grad.view(-1), alpha=0.1)
+        elif self.way == "data":
+            first.data = first.data - 0.1 * first.grad
         else:
             first.sub_(first.grad, alpha=0.1)
         for parameter in parameters[1:]:
             parameter.sub_(parameter.grad, alpha=0.1)
 
 
-@pytest.mark.parametrize(
-    "ways",
-    [("in place", "one buffer"), ("in place", "copies"), ({"foreach": True}, {"foreach": False})],
-    ids=["one buffer", "copies", "foreach"],
-)
-def test_optimizers_that_write_in_other_ways(tmp_path: Path, tool: Binary, ways: tuple) -> None:
-    def step(way: str | dict) -> Path:
+WAYS = ["copies", "view", "data", "part of a buffer", "one buffer", {"foreach": True}]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=str)
+def test_optimizers_that_write_in_other_ways(tmp_path: Path, tool: Binary, way: str | dict) -> None:
+    def step(way: str | dict, sign: int = 1) -> Path:
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(6, 4), nn.LayerNorm(4), nn.Linear(4, 3))
         parameters = list(model.parameters())
-        folder = tmp_path / str(way)
+        folder = tmp_path / f"{way} {sign}"
         optimizer = Plain(parameters, way) if isinstance(way, str) else torch.optim.Adam(parameters, **way)
         with opscope.torch.eager(folder, data="tensor"):
             model(torch.ones(4, 6)).square().mean().backward()
+            parameters[0].grad *= sign
             optimizer.step()
         return folder
 
-    target, golden = map(step, ways)
-    assert told(tool, target, golden).startswith("PASS: all 6 unread values and updated tensors agree")
-    assert told(tool, golden, target).startswith("PASS: all 6 unread values and updated tensors agree")
+    usual = "in place" if isinstance(way, str) else {"foreach": False}
+    target, golden, wrong = step(way), step(usual), step(way, -1)
+    for pair in ((target, golden), (golden, target)):
+        assert told(tool, *pair).startswith("PASS: all 6 unread values and updated tensors agree")
+    for pair in ((wrong, golden), (golden, wrong)):
+        said = told(tool, *pair)
+        assert said.startswith("FAIL: ") and "`0.weight" in said.split(". ")[0]

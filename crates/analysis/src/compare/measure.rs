@@ -255,7 +255,7 @@ pub(super) fn measure_pair(
 pub(super) fn measure_in_order(
     sides: MatchedDumps<'_>,
     pair: SlotPair,
-    options: MeasureOptions<'_>,
+    options: difference::DifferenceOptions,
 ) -> Option<SlotResult> {
     let target = slot_of(sides.target, pair.target);
     let golden = slot_of(sides.golden, pair.golden);
@@ -266,9 +266,9 @@ pub(super) fn measure_in_order(
         let [a, b] = [target, golden].map(|slot| slot.load(None));
         let (a, b) = (a.ok()?, b.ok()?);
         let n_bytes = (a.view().bytes.len() + b.view().bytes.len()) as u64;
-        let found = masked::difference(a.view(), b.view(), options.difference).ok()?;
+        let found = masked::difference(a.view(), b.view(), options).ok()?;
         let found = PairNumbers::from_difference(&found, n_bytes);
-        let result = slot(sides, pair, Ok(Some(found)), None, options.difference);
+        let result = slot(sides, pair, Ok(Some(found)), None, options);
         return result.ok().map(|(result, _)| result);
     }
     match statistics::compare_numbers(target, golden, false) {
@@ -356,9 +356,9 @@ fn slot(
     };
     let found = match found {
         Ok(Some(found)) => found,
-        Ok(None) => return without_elements(sides, pair, result),
+        Ok(None) => return without_elements(sides, pair, result, options),
         // Another shape is a failure of the target, and no reason to skip the slot.
-        Err(MeasureFault::Shape) => return Ok((of_shapes(result), 0)),
+        Err(MeasureFault::Shape) => return Ok((of_shapes(sides, pair, result, options), 0)),
         Err(fault) => return Err(Box::new(skip_of(sides, pair, fault))),
     };
     result.evidence = Evidence::Tensor;
@@ -373,7 +373,12 @@ fn slot(
 }
 
 /// Compares what dumps have instead of elements.
-fn without_elements(sides: MatchedDumps<'_>, pair: SlotPair, result: SlotResult) -> Outcome {
+fn without_elements(
+    sides: MatchedDumps<'_>,
+    pair: SlotPair,
+    result: SlotResult,
+    options: difference::DifferenceOptions,
+) -> Outcome {
     let target = slot_of(sides.target, pair.target);
     let golden = slot_of(sides.golden, pair.golden);
     let all = [
@@ -408,7 +413,7 @@ fn without_elements(sides: MatchedDumps<'_>, pair: SlotPair, result: SlotResult)
             },
             found.n_bytes,
         )),
-        statistics::StatisticsOutcome::Shape => Ok((of_shapes(result), 0)),
+        statistics::StatisticsOutcome::Shape => Ok((of_shapes(sides, pair, result, options), 0)),
         statistics::StatisticsOutcome::Nothing(message) => {
             let reason = (SkipReason::NoEvidence, message);
             let both = SkipSide::Both;
@@ -444,8 +449,24 @@ fn statistics_of(
     }
 }
 
-/// The result of slots with different shapes.
-fn of_shapes(mut result: SlotResult) -> SlotResult {
+/// The result of slots with different shapes. A tensor of the program may be written to through a
+/// view of it.
+fn of_shapes(
+    sides: MatchedDumps<'_>,
+    pair: SlotPair,
+    result: SlotResult,
+    options: difference::DifferenceOptions,
+) -> SlotResult {
+    let written = sides.target.tensor_written(pair.target);
+    let is_one = written.is_some() && written == sides.golden.tensor_written(pair.golden);
+    let in_order = || measure_in_order(sides, pair, options);
+    is_one
+        .then(in_order)
+        .flatten()
+        .unwrap_or_else(|| with_other_shape(result))
+}
+
+fn with_other_shape(mut result: SlotResult) -> SlotResult {
     result.evidence = Evidence::Shape;
     result.level = VerdictLevel::Fail;
     result.rules.push(RuleHit {

@@ -278,7 +278,7 @@ impl OutputSearch<'_> {
     /// the view between them may as well exchange axes.
     fn measure_in_order(&self, target: SlotRef, golden: SlotRef) -> Option<SlotResult> {
         let pair = SlotPair::plain(target, golden);
-        let mut result = measure_in_order(self.sides, pair, self.options.measure)?;
+        let mut result = measure_in_order(self.sides, pair, self.options.measure.difference)?;
         self.judge(&mut result, target);
         (!state_of(&result, false).is_bad()).then_some(result)
     }

@@ -2,7 +2,7 @@
 
 use opscope_tensor::DType;
 
-use super::{MeasureFault, Outcome, of_shapes, skip_of, slot_of};
+use super::{MeasureFault, Outcome, skip_of, slot_of, with_other_shape};
 use crate::compare::matching::{MatchedDumps, SlotPair};
 use crate::compare::result::{Evidence, MetricId, Metrics, Party, SlotResult};
 use crate::compare::side::{ExecutionSlot, LoadError};
@@ -24,7 +24,7 @@ pub(super) fn compare_text(sides: MatchedDumps<'_>, pair: SlotPair, result: Slot
         slot_of(sides.golden, pair.golden),
     ];
     if !statistics::has_same_extents(slots[0].dims(), slots[1].dims()) {
-        return Ok((of_shapes(result), 0));
+        return Ok((with_other_shape(result), 0));
     }
     let kinds = slots.map(|slot| slot.record().elements.as_ref().and_then(|place| place.kind));
     if kinds[0] != kinds[1] {

@@ -141,6 +141,12 @@ impl ComparedDump {
         updated
     }
 
+    /// The program's tensor whose new value an output is.
+    pub(in crate::compare) fn tensor_written(&self, slot: SlotRef) -> Option<&str> {
+        let mut updated = self.updated_tensors(&[slot.run]).into_iter();
+        updated.find_map(|(name, written)| (written == slot).then_some(name))
+    }
+
     fn operator_of(&self, run: usize) -> Option<&GraphOperator> {
         let (_, graph, at) = self.description_of(run)?;
         graph.operators.get(at)
@@ -151,23 +157,11 @@ impl ComparedDump {
 pub(in crate::compare) fn written_tensors(
     operator: &GraphOperator,
 ) -> impl Iterator<Item = (usize, &str)> {
-    output_attributes(operator).filter_map(|(key, name)| {
-        let position = key.strip_suffix(".fqn")?;
-        Some((position.parse().ok()?, name))
-    })
-}
-
-/// The names of the program's tensors in memory that an operator writes to by another tensor, such
-/// as a buffer with all parameters.
-pub(in crate::compare) fn tensors_in_written_memory(
-    operator: &GraphOperator,
-) -> impl Iterator<Item = &str> {
-    let memory = output_attributes(operator).filter(|(key, _)| key.ends_with(".memory_of"));
-    memory.flat_map(|(_, names)| names.split(", "))
-}
-
-/// Attributes on outputs: the key behind [`OUTPUT`], and the text.
-fn output_attributes(operator: &GraphOperator) -> impl Iterator<Item = (&str, &str)> {
     let attributes = operator.attributes.range(OUTPUT.to_owned()..);
-    attributes.map_while(|(key, text)| Some((key.strip_prefix(OUTPUT)?, text.as_str())))
+    attributes
+        .map_while(|(key, name)| Some((key.strip_prefix(OUTPUT)?, name)))
+        .filter_map(|(key, name)| {
+            let position = key.strip_suffix(".fqn")?;
+            Some((position.parse().ok()?, name.as_str()))
+        })
 }
