@@ -222,7 +222,7 @@ impl Agreement {
             // An operator is not the cause of what it reads, whatever it should read.
             let is_told = parting.cause != Cause::Own || !parting.rewired.is_empty();
             let operator = &operators[parting.operator];
-            let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
+            let mut inputs = operator.inputs();
             let is_given =
                 |slot: &SlotResult| is_apart(slot) && slot.agreement.is_none() && !slot.is_outside;
             let is_listed = operator.target.contains(&parting.name);
@@ -658,7 +658,7 @@ fn is_apart(slot: &SlotResult) -> bool {
         slot.evidence,
         Evidence::Tensor | Evidence::Shape | Evidence::Statistics
     );
-    is_compared && matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail)
+    is_compared && slot.is_apart()
 }
 
 /// Whether ranks made an input. Values of ranks that differ have no maker among those that are put

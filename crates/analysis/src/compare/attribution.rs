@@ -64,11 +64,6 @@ fn slots(operator: &OperatorResult, is_output: bool) -> impl Iterator<Item = &Sl
     slots.filter(move |slot| slot.is_output() == is_output && slot.level != VerdictLevel::Skip)
 }
 
-/// Whether a slot was judged and did not pass.
-fn is_apart(slot: &SlotResult) -> bool {
-    slot.level >= VerdictLevel::Warn && slot.level != VerdictLevel::Skip
-}
-
 fn summary(comparison: &Comparison, flow: &ValueFlow, n_ranked: usize) -> ComparisonSummary {
     let operators = &comparison.operators;
     let mut summary = ComparisonSummary::default();
@@ -112,7 +107,7 @@ fn ranking(operators: &[OperatorResult], n_ranked: usize) -> Vec<usize> {
     };
     let mut ranking: Vec<&OperatorResult> = operators
         .iter()
-        .filter(|operator| slots(operator, true).any(is_apart) && added(operator) > 0.0)
+        .filter(|operator| slots(operator, true).any(SlotResult::is_apart) && added(operator) > 0.0)
         .collect();
     ranking.sort_by(|a, b| {
         let by_class = class(a).cmp(&class(b));

@@ -82,7 +82,7 @@ fn of_cause(cause: Cause, operator: &OperatorResult) -> Certainty {
     if !matches!(cause, Cause::Own | Cause::Outside) {
         return Certainty::FirstDifference;
     }
-    let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
+    let mut inputs = operator.inputs();
     // A weight that is another one is what differs, and no reason to doubt.
     let is_cause = |slot: &SlotResult| cause == Cause::Outside && slot.level != VerdictLevel::Pass;
     let is_unknown = |slot: &SlotResult| is_cause(slot) && slot.parameter.is_none();
@@ -90,7 +90,7 @@ fn of_cause(cause: Cause, operator: &OperatorResult) -> Certainty {
         // The input may come from an uncompared operator.
         return Certainty::FirstDifference;
     }
-    let has_inputs = operator.slots.iter().any(|slot| !slot.is_output());
+    let has_inputs = operator.inputs().next().is_some();
     // Equal values may bring operators together that do different things.
     let is_single = match (&operator.target[..], &operator.golden[..]) {
         ([target], [golden]) => is_one_type(&target.op_type, &golden.op_type),

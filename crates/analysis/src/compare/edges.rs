@@ -51,7 +51,7 @@ struct Region {
 pub(super) fn note(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
     // If everything agrees, these notes have no use, and results stay small.
     let slots = comparison.operators.iter().flat_map(|one| &one.slots);
-    if !slots.into_iter().any(is_apart) {
+    if !slots.into_iter().any(SlotResult::is_apart) {
         return;
     }
     let edges = Edges::new(sides, ValueFlow::trace(comparison));
@@ -129,7 +129,7 @@ impl<'a> Edges<'a> {
         for (pair, operator) in self.pairs.iter().zip(&mut comparison.operators) {
             let is_described = operator.is_certain && self.is_described(pair);
             for (slot, result) in pair.slots.iter().zip(&mut operator.slots) {
-                if result.is_output() || !is_apart(result) {
+                if result.is_output() || !result.is_apart() {
                     continue;
                 }
                 let is_left_out = |(side, at): (usize, SlotRef)| {
@@ -271,8 +271,8 @@ impl<'a> Edges<'a> {
         comparison.partings.retain(|parting| {
             let operator = &operators[parting.operator];
             let is_listed = operator.target.contains(&parting.name);
-            let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
-            let is_given = inputs.any(|slot| is_apart(slot) && !slot.is_outside);
+            let mut inputs = operator.inputs();
+            let is_given = inputs.any(|slot| slot.is_apart() && !slot.is_outside);
             let is_own = parting.cause == Cause::Own && parting.rewired.is_empty();
             let is_told = parting.others.iter().any(|other| given.contains(other));
             !(is_own && (operator.is_certain && is_listed && is_given || is_told))
@@ -313,7 +313,7 @@ impl<'a> Edges<'a> {
             // A collective that is missing is not in the graph of one rank.
             let is_unreduced = result.ranks.as_ref().is_some_and(|of| of.is_unreduced);
             let is_excused = result.agreement.is_some() || is_unreduced;
-            !result.is_output() && is_apart(result) && !is_excused
+            !result.is_output() && result.is_apart() && !is_excused
         });
         slots.map(|(k, (slot, result))| (k, [slot.target, slot.golden], result))
     }
@@ -400,7 +400,7 @@ impl<'a> Edges<'a> {
         let pair = &self.pairs[operator.index];
         let is_executed = [(0, &pair.target), (1, &pair.golden)]
             .map(|(side, runs)| runs.iter().any(|&run| self.dumps[side].is_executed(run)));
-        let is_wrong = |slot: &SlotResult| is_apart(slot) && slot.agreement.is_none();
+        let is_wrong = |slot: &SlotResult| slot.is_apart() && slot.agreement.is_none();
         if is_executed[0] == is_executed[1] || !operator.slots.iter().any(is_wrong) {
             return None;
         }
@@ -573,8 +573,4 @@ impl PartingOperator {
     fn has(&self, name: &OperatorName) -> bool {
         self.name == *name || self.others.contains(name)
     }
-}
-
-fn is_apart(slot: &SlotResult) -> bool {
-    matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail)
 }

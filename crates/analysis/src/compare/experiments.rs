@@ -93,7 +93,7 @@ fn slot_of(cause: &HealedCause, operator: &OperatorResult) -> SlotKey {
             .any(|slot| slot.slot == key)
             .then_some(key)
     });
-    let outputs = || operator.slots.iter().filter(|slot| slot.is_output());
+    let outputs = || operator.outputs();
     let differs = |slot: &&SlotResult| slot.level == VerdictLevel::Fail;
     let output = outputs().find(differs).or_else(|| outputs().next());
     let first = SlotKey {

@@ -12,7 +12,7 @@ use super::change::{ComparedElements, N_ELEMENTS_MAX, explain};
 use super::evidence::Evidence;
 use super::matching::{MatchedDumps, SlotPair};
 use super::measure::slot_of;
-use super::result::{Comparison, TensorChange, VerdictLevel};
+use super::result::{Comparison, TensorChange};
 use super::side::{ComparedDump, ExecutionSlot, LoadedSlot, SlotRef};
 use super::verdict::{Thresholds, element_tolerance};
 
@@ -56,8 +56,7 @@ fn change(
 ) -> Option<TensorChange> {
     let operator = comparison.operators.get(i)?;
     let slot = operator.slots.get(k)?;
-    let is_apart = matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail);
-    if !is_apart || !matches!(slot.evidence, Evidence::Tensor | Evidence::Shape) {
+    if !slot.is_apart() || !matches!(slot.evidence, Evidence::Tensor | Evidence::Shape) {
         return None;
     }
     // Operators and slots of the result are in the order of the pairs that they were measured from.

@@ -9,7 +9,7 @@ use super::evidence::Evidence;
 use super::explained::explain_slots;
 use super::matching::MatchedDumps;
 use super::measure::{load, slot_of};
-use super::result::{Comparison, SlotRanks, SlotResult, VerdictLevel};
+use super::result::{Comparison, SlotRanks, SlotResult};
 use super::verdict::{Thresholds, element_tolerance};
 use super::whole::differing_parts;
 
@@ -46,8 +46,7 @@ pub(super) fn locate(
 
 /// Whether it differs, and has elements.
 fn is_located(slot: &SlotResult) -> bool {
-    slot.evidence == Evidence::Tensor
-        && matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail)
+    slot.evidence == Evidence::Tensor && slot.is_apart()
 }
 
 /// The same for assembled tensors, with the parts that contain the elements.

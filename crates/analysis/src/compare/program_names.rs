@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::matching::MatchedDumps;
-use super::result::{AttributeDifference, Comparison, OperatorName, VerdictLevel, WiringChange};
+use super::result::{AttributeDifference, Comparison, OperatorName, WiringChange};
 use super::side::ComparedDump;
 
 /// Sets the program's names of operators and inputs that do not pass. The target's take precedence.
@@ -12,8 +12,7 @@ pub(super) fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>)
     let named: HashSet<usize> = comparison.partings.iter().map(|at| at.operator).collect();
     let mut golden_names = None;
     for (pair, operator) in sides.matching.pairs.iter().zip(&mut comparison.operators) {
-        let is_apart = |level| matches!(level, VerdictLevel::Warn | VerdictLevel::Fail);
-        if !is_apart(operator.level) && !named.contains(&operator.index) {
+        if !operator.level.is_apart() && !named.contains(&operator.index) {
             continue;
         }
         let runs = [pair.target.last(), pair.golden.last()];
@@ -28,11 +27,11 @@ pub(super) fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>)
             operator.attributes = differing_attributes(dumps, [target, golden]);
         }
         for (slot, places) in operator.slots.iter_mut().zip(&pair.slots) {
-            if let Some(ranks) = slot.ranks.as_mut().filter(|_| is_apart(slot.level)) {
+            if let Some(ranks) = slot.ranks.as_mut().filter(|_| slot.level.is_apart()) {
                 let of_ranks = sides.target.rank_operators.get(&places.target);
                 ranks.operators = of_ranks.cloned().unwrap_or_default();
             }
-            if !slot.is_output() && is_apart(slot.level) {
+            if !slot.is_output() && slot.is_apart() {
                 let own = sides.target.parameter_of(places.target);
                 let golden = sides.golden.parameter_of(places.golden);
                 if let (Some(own), Some(golden)) = (&own, &golden)

@@ -564,8 +564,18 @@ impl OperatorResult {
     /// Whether an output has more or fewer elements than golden's.
     pub(super) fn has_other_size(&self) -> bool {
         let n_elements = |tensor: &TensorSummary| tensor.shape.iter().product::<u64>();
-        let mut outputs = self.slots.iter().filter(|slot| slot.is_output());
+        let mut outputs = self.outputs();
         outputs.any(|slot| n_elements(&slot.target) != n_elements(&slot.golden))
+    }
+
+    /// Its inputs, in the order of its slots.
+    pub fn inputs(&self) -> impl Iterator<Item = &SlotResult> + Clone {
+        self.slots.iter().filter(|slot| !slot.is_output())
+    }
+
+    /// Its outputs, in the order of its slots.
+    pub fn outputs(&self) -> impl Iterator<Item = &SlotResult> + Clone {
+        self.slots.iter().filter(|slot| slot.is_output())
     }
 
     /// Its place; the target's, if both sides have one.
@@ -601,6 +611,11 @@ impl SlotResult {
     /// Whether it is an output.
     pub fn is_output(&self) -> bool {
         self.slot.side == SlotSide::Output
+    }
+
+    /// Whether it was compared and did not pass.
+    pub fn is_apart(&self) -> bool {
+        self.level.is_apart()
     }
 
     /// The norm of the difference, if known.

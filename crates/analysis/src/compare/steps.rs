@@ -26,12 +26,11 @@ pub(super) fn find(
     if compared.len() < 2 {
         return None;
     }
-    let is_apart = matches!(summary.level, VerdictLevel::Warn | VerdictLevel::Fail);
     // The verdict names the first failure, and a step must not contradict it: warnings before it are
     // rounding as often as not.
     let first = compared
         .iter()
-        .position(|step| is_apart && step.level == summary.level);
+        .position(|step| summary.level.is_apart() && step.level == summary.level);
     let first = first.map(|position| {
         let before = position.checked_sub(1).map(|i| compared[i].step);
         let StepResult {

@@ -106,10 +106,9 @@ pub(super) fn judge_along(comparison: &mut Comparison, thresholds: &Thresholds, 
 
 /// Withdraws the verdict on a difference that is not evidence of a fault.
 fn respect_agreement(slot: &mut SlotResult) {
-    let is_apart = matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail);
     let level = match slot.agreement {
-        Some(SlotAgreement::Downstream) if is_apart => VerdictLevel::Skip,
-        Some(_) if is_apart => VerdictLevel::Pass,
+        Some(SlotAgreement::Downstream) if slot.is_apart() => VerdictLevel::Skip,
+        Some(_) if slot.is_apart() => VerdictLevel::Pass,
         _ => return,
     };
     slot.level = level;

@@ -18,3 +18,10 @@ pub enum VerdictLevel {
     /// Not compared.
     Skip,
 }
+
+impl VerdictLevel {
+    /// Whether it was compared and did not pass.
+    pub fn is_apart(self) -> bool {
+        matches!(self, VerdictLevel::Warn | VerdictLevel::Fail)
+    }
+}

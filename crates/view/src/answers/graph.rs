@@ -92,9 +92,7 @@ impl OpenGraph<'_> {
     fn hands_on(&self, edges: &[(u32, u32)]) -> Vec<bool> {
         let nodes = &self.graph.nodes;
         let levels = nodes.iter().map(ShownNode::level);
-        let mut hands_on: Vec<bool> = levels
-            .map(|level| matches!(level, VerdictLevel::Warn | VerdictLevel::Fail))
-            .collect();
+        let mut hands_on: Vec<bool> = levels.map(VerdictLevel::is_apart).collect();
         let mut back: Vec<(u32, u32)> = edges.iter().map(|&(from, to)| (to, from)).collect();
         back.sort_unstable();
         let bad = (0..nodes.len() as u32).filter(|&at| hands_on[at as usize]);

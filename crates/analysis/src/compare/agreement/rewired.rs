@@ -23,8 +23,8 @@ impl ComparedValues {
         let is_known = matches!(pair.how, MatchEvidence::Name | MatchEvidence::Origin)
             && is_one_type(sides, pair);
         let is_wrong = |slot: &SlotResult| is_apart(slot) && slot.agreement.is_none();
-        let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
-        let mut outputs = operator.slots.iter().filter(|slot| slot.is_output());
+        let mut inputs = operator.inputs();
+        let mut outputs = operator.outputs();
         if !is_known || inputs.any(is_wrong) {
             return None;
         }

@@ -4,7 +4,6 @@
 //! the same. An operator is only considered if its difference leads to another difference
 //! downstream, or to something unknown.
 
-use super::is_apart;
 use crate::compare::flow::ValueFlow;
 use crate::compare::result::{Comparison, MetricId, OperatorResult, SlotResult, VerdictLevel};
 
@@ -21,7 +20,7 @@ pub(super) fn find(comparison: &Comparison, flow: &ValueFlow) -> Vec<bool> {
     };
     // Without a difference there is nothing to absorb.
     let all = operators.iter().zip(leads_on);
-    all.map(|(operator, leads_on)| !leads_on && operator.slots.iter().any(is_apart))
+    all.map(|(operator, leads_on)| !leads_on && operator.slots.iter().any(SlotResult::is_apart))
         .collect()
 }
 
@@ -84,7 +83,7 @@ fn along(operators: &[OperatorResult], readers: &[Readers]) -> Vec<bool> {
 fn is_amplified(operator: &OperatorResult) -> bool {
     let is_apart_among = |is_output: bool| {
         let mut slots = operator.slots.iter();
-        slots.any(|slot| slot.is_output() == is_output && is_apart(slot))
+        slots.any(|slot| slot.is_output() == is_output && slot.is_apart())
     };
     is_apart_among(true) && !is_apart_among(false)
 }
@@ -99,5 +98,5 @@ fn has_outputs(operator: &OperatorResult) -> bool {
 
 /// Whether there is no evidence that a slot agrees.
 fn may_differ(slot: &SlotResult) -> bool {
-    is_apart(slot) || slot.level == VerdictLevel::Skip || slot.agreement.is_some()
+    slot.is_apart() || slot.level == VerdictLevel::Skip || slot.agreement.is_some()
 }

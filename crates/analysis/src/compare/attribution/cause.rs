@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use opscope_store::record::SlotSide;
 
 use super::kinds::{ErrorGrowth, is_contracting, is_in_place, is_source, manner, plain_type};
-use super::{distance, is_apart, slots};
+use super::{distance, slots};
 use crate::compare::flow::ResultSource;
 use crate::compare::result::{
     Cause, Comparison, Evidence, OperatorName, OperatorResult, SkipReason, SlotResult, VerdictLevel,
@@ -80,7 +80,7 @@ pub(super) fn find_cause(
     has_hidden: bool,
     source: impl Fn(usize) -> ResultSource,
 ) -> Option<Cause> {
-    let mut worst = slots(operator, true).filter(|slot| is_apart(slot));
+    let mut worst = slots(operator, true).filter(|slot| slot.is_apart());
     worst.next()?;
     let op_type = type_of(operator);
     let inputs = operator.slots.iter().enumerate();
@@ -93,7 +93,7 @@ pub(super) fn find_cause(
     // A value that an operator changed in place is no longer its input.
     let (changed, inputs): (Vec<_>, Vec<_>) = inputs
         .into_iter()
-        .partition(|(k, slot)| is_apart(slot) && source(*k).is_own_output);
+        .partition(|(k, slot)| slot.is_apart() && source(*k).is_own_output);
     let inputs: Vec<&SlotResult> = inputs.into_iter().map(|(_, slot)| slot).collect();
     // According to its type it writes to no input, so it may have passed on a wrong one: both
     // result in the same numbers.
@@ -106,10 +106,10 @@ pub(super) fn find_cause(
     let is_rounded = || {
         let rounded = rounded(op_type, &operator.slots);
         let mut slots = operator.slots.iter().enumerate();
-        slots.all(|(k, slot)| !slot.is_output() || !is_apart(slot) || rounded.contains(&k))
+        slots.all(|(k, slot)| !slot.is_output() || !slot.is_apart() || rounded.contains(&k))
     };
     let is_amplified = !is_rounded() && !is_explained(operator, &inputs, op_type);
-    if inputs.iter().any(|slot| is_apart(slot)) {
+    if inputs.iter().any(|slot| slot.is_apart()) {
         let farthest = inputs
             .iter()
             .map(|slot| distance::slot_distance(slot))
@@ -146,7 +146,7 @@ fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str
     if integers.any(|slot| distance::slot_distance(slot) > 0.0) {
         return true;
     }
-    let apart = || slots(operator, true).filter(|slot| is_apart(slot));
+    let apart = || slots(operator, true).filter(|slot| slot.is_apart());
     // Of those it is known that they differ, and not how far.
     if apart().any(|slot| !distance::is_float(slot) || slot.evidence == Evidence::Digest) {
         return true;
@@ -173,7 +173,7 @@ fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str
 
 /// Whether the outputs are not much farther apart than the inputs, in units of their elements.
 fn is_absolutely_explained(operator: &OperatorResult, inputs: &[&SlotResult]) -> bool {
-    let mut apart = slots(operator, true).filter(|slot| is_apart(slot));
+    let mut apart = slots(operator, true).filter(|slot| slot.is_apart());
     let of_inputs: Option<f64> = inputs.iter().map(|slot| slot.absolute_distance()).sum();
     of_inputs.is_some_and(|of_inputs| {
         apart.all(|slot| {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::kinds::{fills_a_shape, is_in_place};
 use super::suspects::{SuspectReach, SuspectSearch, suspect_of};
-use super::{absorbed, cause_of, distance, is_apart};
+use super::{absorbed, cause_of, distance};
 use crate::compare::flow::{ResultSlot, ResultSource, ValueFlow};
 use crate::compare::matching::{is_view_type, may_be_fused};
 use crate::compare::result::{
@@ -87,12 +87,9 @@ fn is_doubtful(operator: &OperatorResult) -> bool {
     let is_guessed = !operator.is_certain && operator.how != PairingEvidence::Mapping;
     let tells_little =
         |slot: &SlotResult| slot.evidence == Evidence::Shape || !distance::is_float(slot);
-    let mut outputs = operator
-        .slots
-        .iter()
-        .filter(|slot| slot.is_output() && is_apart(slot));
+    let mut outputs = operator.outputs().filter(|slot| slot.is_apart());
     let has_any = outputs.clone().next().is_some();
-    let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
+    let mut inputs = operator.inputs();
     // A weight that the golden side reads elsewhere is that of another operator.
     let is_misplaced =
         inputs.any(|slot| matches!(slot.agreement, Some(SlotAgreement::Elsewhere(_))));
@@ -107,8 +104,8 @@ fn is_called_alike(operator: &OperatorResult) -> bool {
 
 /// Whether an operator has inputs, and all of them were compared and agree.
 fn all_inputs_pass(operator: &OperatorResult) -> bool {
-    let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
-    let has_any = operator.slots.iter().any(|slot| !slot.is_output());
+    let mut inputs = operator.inputs();
+    let has_any = operator.inputs().next().is_some();
     has_any && inputs.all(|slot| slot.level == VerdictLevel::Pass && slot.agreement.is_none())
 }
 
@@ -176,7 +173,7 @@ impl FaultSearch<'_> {
         // The effect of a changed weight may be below the limits where the weight is read, and grow
         // beyond them further on.
         let is_quiet = |i: &usize| {
-            let mut outputs = operators[*i].slots.iter().filter(|slot| slot.is_output());
+            let mut outputs = operators[*i].outputs();
             !self.is_absorbed[*i] || !outputs.any(|slot| slot.level == VerdictLevel::Fail)
         };
         let quiet: Vec<usize> = order.iter().copied().filter(is_quiet).collect();
@@ -206,7 +203,7 @@ impl FaultSearch<'_> {
     fn is_harmless(&self, operator: usize) -> bool {
         let slots = self.comparison.operators[operator].slots.iter().enumerate();
         let mut inputs = slots
-            .filter(|(_, slot)| !slot.is_output() && is_apart(slot))
+            .filter(|(_, slot)| !slot.is_output() && slot.is_apart())
             .peekable();
         let is_any = inputs.peek().is_some();
         is_any
@@ -222,7 +219,7 @@ impl FaultSearch<'_> {
 
     fn first_of(&self, level: VerdictLevel, order: &[usize]) -> Option<DivergencePoint> {
         let operators = &self.comparison.operators;
-        let reaches = |slot: &SlotResult| is_apart(slot) && slot.level >= level;
+        let reaches = |slot: &SlotResult| slot.is_apart() && slot.level >= level;
         // Small differences part where they have grown too large, which is no fault of a place, and
         // what no level reaches needs no name.
         let places: HashSet<OperatorPlace> = order
@@ -302,7 +299,7 @@ impl FaultSearch<'_> {
         let is_uncompared = parting.cause == Cause::Own
             && computes
             && !operator.slots.iter().any(SlotResult::is_output);
-        !is_listed || overwrites || is_uncompared || operator.slots.iter().any(is_apart)
+        !is_listed || overwrites || is_uncompared || operator.slots.iter().any(SlotResult::is_apart)
     }
 
     /// Places whose first parting names no operator that was compared, such as a module around
@@ -348,7 +345,7 @@ impl FaultSearch<'_> {
         operator: &OperatorResult,
         level: VerdictLevel,
     ) -> Option<DivergencePoint> {
-        let reaches = |k: usize| is_apart(&operator.slots[k]) && operator.slots[k].level >= level;
+        let reaches = |k: usize| operator.slots[k].is_apart() && operator.slots[k].level >= level;
         let op_type = type_of(operator);
         let all = || (0..operator.slots.len()).filter(|&k| reaches(k));
         let mut inputs = all().filter(|&k| {

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 
 use opscope_store::record::SlotSide;
 
-use super::is_apart;
 use super::kinds::is_in_place;
 use crate::compare::flow::ValueFlow;
 use crate::compare::result::{
@@ -93,7 +92,7 @@ impl<'a> SuspectSearch<'a> {
         let is_changed = |k: usize| {
             let slot = &operator.slots[k];
             let is_own_output = flow.source(operator.index, k).is_own_output;
-            !slot.is_output() && is_apart(slot) && is_own_output
+            !slot.is_output() && slot.is_apart() && is_own_output
         };
         // An operator that passes a wrong value on may have received it from far away.
         let is_handed_on = !is_in_place(op_type) && (0..operator.slots.len()).any(is_changed);

@@ -74,14 +74,14 @@ fn is_of_wires(parting: &PartingOperator) -> bool {
 /// The slot by which an operator shows that it is defined otherwise.
 fn definition(operator: &OperatorResult) -> Option<(&SlotResult, Cause)> {
     let differs = |slot: &&SlotResult| slot.level == VerdictLevel::Fail;
-    let mut outputs = operator.slots.iter().filter(|slot| slot.is_output());
+    let mut outputs = operator.outputs();
     let output = outputs.find(differs)?;
     let same_type = operator.target.last().zip(operator.golden.last());
     let is_same_type = same_type.is_some_and(|(target, golden)| target.op_type == golden.op_type);
     if is_same_type && !operator.attributes.is_empty() {
         return Some((output, Cause::Own));
     }
-    let mut inputs = operator.slots.iter().filter(|slot| !slot.is_output());
+    let mut inputs = operator.inputs();
     let weight = inputs.find(|slot| {
         let is_float = [&slot.target, &slot.golden].map(|side| is_float_name(&side.dtype));
         // A weight that went through 8 bits is half a step off.

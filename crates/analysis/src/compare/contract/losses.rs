@@ -239,7 +239,7 @@ impl<'a> Walk<'a> {
         // Readers come later in the list, so that from its end each is known before its makers are.
         let mut carried = vec![f64::INFINITY; self.operators.len()];
         for operator in self.operators.iter().rev() {
-            let outputs = operator.slots.iter().filter(|slot| slot.is_output());
+            let outputs = operator.outputs();
             let own = outputs.filter(|slot| is_of_floats(slot)).map(slot_distance);
             let own = own.reduce(f64::max).unwrap_or(f64::INFINITY);
             let next = operator.readers.iter().map(|[_, reader]| carried[*reader]);
@@ -287,7 +287,7 @@ impl<'a> Walk<'a> {
             return false;
         };
         let dump = self.sides.golden;
-        let compared = operator.slots.iter().filter(|slot| !slot.is_output());
+        let compared = operator.inputs();
         is_same_type(&self.target.runs[*target], &dump.runs[*golden])
             && compared.count() == dump.inputs_of(*golden).count()
     }
@@ -486,7 +486,7 @@ impl<'a> Walk<'a> {
                 return false;
             };
             parameters.iter().all(|parameter| {
-                let mut slots = operator.slots.iter().filter(|slot| !slot.is_output());
+                let mut slots = operator.inputs();
                 let slot = slots.find(|slot| slot.slot.index == parameter.index());
                 match slot {
                     Some(slot) => slot_distance(slot) == 0.0,

@@ -32,7 +32,7 @@ pub(super) fn islands(comparison: &Comparison) -> Vec<NarrowOperator> {
 
 /// The dtypes of an output with floats on both sides.
 fn float_outputs(operator: &OperatorResult) -> Option<[DType; 2]> {
-    let slot = operator.slots.iter().find(|slot| slot.is_output())?;
+    let slot = operator.outputs().next()?;
     let dtypes: [DType; 2] = [
         slot.target.dtype.parse().ok()?,
         slot.golden.dtype.parse().ok()?,

@@ -11,7 +11,7 @@ use opscope_store::record::SlotSide;
 
 use super::{MatchEvidence, MatchedDumps, RunPair, SlotRef};
 use crate::compare::attribution::kinds::plain_type;
-use crate::compare::result::{Comparison, Evidence, OperatorResult, SlotResult, VerdictLevel};
+use crate::compare::result::{Comparison, Evidence, OperatorResult, SlotResult};
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
 /// Earlier pairs, and everything that determines whether their names are certain.
@@ -184,7 +184,7 @@ impl<'a> NamedPairs<'a> {
         // A normalisation that was multiplied into a weight is gone, and the weight is another.
         let is_changed = !pair.missing.is_empty()
             || has_other_form
-            || self.weights(pair, operator).any(is_apart);
+            || self.weights(pair, operator).any(SlotResult::is_apart);
         is_changed && (is_next(0, &pair.target) || is_next(1, &pair.golden))
     }
 
@@ -240,7 +240,7 @@ impl<'a> NamedPairs<'a> {
                     }
                 }
                 // An agreeing weight only shows that the pair may be right.
-                [None, None] if is_apart(result) => return false,
+                [None, None] if result.is_apart() => return false,
                 _ => {}
             }
         }
@@ -326,10 +326,6 @@ fn makers(dump: &ComparedDump, run: usize) -> impl Iterator<Item = SlotRef> {
     let slots = dump.runs[run].slots.iter().enumerate();
     let inputs = slots.filter(|(_, slot)| slot.side == SlotSide::Input);
     inputs.filter_map(move |(slot, _)| dump.producer_of(SlotRef { run, slot }))
-}
-
-fn is_apart(slot: &SlotResult) -> bool {
-    matches!(slot.level, VerdictLevel::Warn | VerdictLevel::Fail)
 }
 
 /// A name without the number at its end, as in `Conv_12`, `MatMul-op3` and `node_add_7`.
