@@ -42,7 +42,6 @@ use super::result::{
     Cause, Comparison, Evidence, MetricId, OperatorName, OperatorPlace, OperatorResult,
     SlotAgreement, SlotResult, VerdictLevel,
 };
-use super::side::ComparedDump;
 use super::verdict::Thresholds;
 
 /// The difference between a code of 8 bits with a sign and the same without.
@@ -85,10 +84,6 @@ impl Agreement {
         thresholds: &Thresholds,
         n_threads: usize,
     ) -> Agreement {
-        let place = |side: &ComparedDump, run: usize| {
-            let place = &side.runs[run].place;
-            (place.rank, place.step)
-        };
         let mut partners: HashMap<OperatorPlace, OperatorPlace> = HashMap::new();
         let mut searched: BTreeSet<OperatorPlace> = BTreeSet::new();
         let mut certain: HashMap<usize, usize> = certain.iter().map(|&[t, g]| (t, g)).collect();
@@ -97,10 +92,9 @@ impl Agreement {
             let (Some(&target), Some(&golden)) = (pair.target.first(), pair.golden.first()) else {
                 continue;
             };
-            let target = place(sides.target, target);
-            partners
-                .entry(target)
-                .or_insert(place(sides.golden, golden));
+            let target = sides.target.runs[target].place.rank_step();
+            let golden = sides.golden.runs[golden].place.rank_step();
+            partners.entry(target).or_insert(golden);
             if operator.slots.iter().any(is_apart) {
                 searched.insert(target);
             }
@@ -112,18 +106,19 @@ impl Agreement {
             partners.iter().map(|(t, g)| (*g, *t)).collect();
         for unmatched in &sides.matching.unmatched {
             if unmatched.party == Party::Target {
-                let place = place(sides.target, unmatched.run);
+                let place = sides.target.runs[unmatched.run].place.rank_step();
                 searched.insert(place);
                 is_open.insert(place);
             } else {
-                is_open.extend(target_of.get(&place(sides.golden, unmatched.run)));
+                let place = sides.golden.runs[unmatched.run].place.rank_step();
+                is_open.extend(target_of.get(&place));
             }
         }
         searched.retain(|place| is_open.contains(place));
         let runs = [sides.target, sides.golden].map(|side| {
             let mut runs: HashMap<OperatorPlace, Vec<usize>> = HashMap::new();
-            for run in 0..side.runs.len() {
-                runs.entry(place(side, run)).or_default().push(run);
+            for (i, run) in side.runs.iter().enumerate() {
+                runs.entry(run.place.rank_step()).or_default().push(i);
             }
             runs
         });
@@ -137,11 +132,10 @@ impl Agreement {
         });
         let places: Vec<_> = places.collect();
         for (_, values) in &places {
-            let is_left = |[target, golden]: &[usize; 2]| {
-                let pairs = values.anchors.iter().map(|anchor| anchor.runs);
-                pairs.into_iter().any(|runs| runs == [*target, *golden])
-            };
-            let parts = values.last_parts.iter().filter(|pair| is_left(pair));
+            let parts = values.last_parts.iter().filter(|pair| {
+                let mut anchors = values.anchors.iter();
+                anchors.any(|anchor| anchor.runs == **pair)
+            });
             certain.extend(parts.map(|&[t, g]| (t, g)));
         }
         Agreement { places, certain }
@@ -163,13 +157,12 @@ impl Agreement {
         for (_, values) in &self.places {
             let [target, golden] = &values.sides;
             let same = target.identical(golden);
-            let number = |value: ValueIndex| n_before + value.0;
             let partner = |value: ValueIndex| values.equals[0][value.0].or(same[value.0]);
             let mut is_shared = vec![false; golden.values.len()];
             for (slot, value) in target.slots() {
                 if let Some(partner) = partner(value) {
                     is_shared[partner.0] = true;
-                    shared.of_slot[0].insert(slot, number(partner));
+                    shared.of_slot[0].insert(slot, n_before + partner.0);
                 }
             }
             shared.is_partial |= values.is_partial;
@@ -179,10 +172,10 @@ impl Agreement {
                 // What nothing makes here may be what is not shown here.
                 let other = values.equals[1][at].map(|other| &target.values[other.0]);
                 let is_weight = own.is_outside && other.is_none_or(|other| other.is_outside);
-                (number(ValueIndex(at)), is_weight)
+                (n_before + at, is_weight)
             }));
             let of_golden = golden.slots().filter(|(_, value)| is_shared[value.0]);
-            shared.of_slot[1].extend(of_golden.map(|(slot, value)| (slot, number(value))));
+            shared.of_slot[1].extend(of_golden.map(|(slot, value)| (slot, n_before + value.0)));
             n_before += golden.values.len();
         }
         shared
@@ -205,7 +198,7 @@ impl Agreement {
                 .target
                 .first()
                 .and_then(|&run| sides.target.runs.get(run));
-            let values = run.and_then(|run| of_place.get(&(run.place.rank, run.place.step)));
+            let values = run.and_then(|run| of_place.get(&run.place.rank_step()));
             let Some(values) = values.filter(|_| operator.slots.iter().any(is_apart)) else {
                 continue;
             };
@@ -275,16 +268,16 @@ impl ComparedValues {
             || pair.how == MatchEvidence::Name && is_one_type && pair.missing.is_empty();
         let is_doubtful = !is_certain && self.is_doubtful(sides, pair, operator);
         // Slots of a pair are measured in its order, those that could not be read included.
-        let slots = || pair.slots.iter().enumerate();
-        let outputs: Vec<usize> = slots()
+        let slots = pair.slots.iter().enumerate();
+        let outputs: Vec<usize> = slots
+            .clone()
             .filter(|&(k, slot)| {
                 let result = &operator.slots[k];
                 result.is_output() && is_apart(result) && self.is_other_pair(slot, is_doubtful)
             })
             .map(|(k, _)| k)
             .collect();
-        let is_fault = |slot: &SlotResult| slot.is_output() && is_apart(slot);
-        let n_apart = operator.slots.iter().filter(|slot| is_fault(slot)).count();
+        let n_apart = operator.outputs().filter(|slot| is_apart(slot)).count();
         // Nothing that such a pair reads has to agree, and nothing that operators of two types read
         // to make the same self.
         let is_excused = n_apart > 0 && outputs.len() == n_apart;
@@ -293,12 +286,12 @@ impl ComparedValues {
             .target
             .iter()
             .any(|run| self.parting.iter().any(|pair| pair.target == *run));
-        let comes_right = slots().all(|(k, slot)| {
+        let comes_right = slots.clone().all(|(k, slot)| {
             let result = &operator.slots[k];
             !(result.is_output() && is_apart(result)) || self.are_sound_outputs(slot)
         });
         let makes_same = n_apart == 0 && operator.slots.iter().any(is_agreed_output);
-        for (k, slot) in slots() {
+        for (k, slot) in slots {
             let result = &mut operator.slots[k];
             if !is_apart(result) {
                 continue;
@@ -398,15 +391,16 @@ impl ComparedValues {
         pair: &RunPair,
         operator: &OperatorResult,
     ) -> bool {
-        let slots = || pair.slots.iter().zip(&operator.slots);
-        let mut inputs = slots().filter(|(_, result)| !result.is_output()).peekable();
+        let mut slots = pair.slots.iter().zip(&operator.slots);
+        let inputs = slots.clone().filter(|(_, result)| !result.is_output());
+        let mut inputs = inputs.peekable();
         if inputs.peek().is_none() {
-            let has_inputs = |side: &SideValues, run: &usize| side.inputs_of(*run).next().is_some();
             let [target, golden] = &self.sides;
             // Without inputs, the dump does not show what was computed from the outputs.
-            return pair.target.iter().any(|run| has_inputs(target, run))
-                && pair.golden.iter().any(|run| has_inputs(golden, run))
-                || slots().all(|(slot, _)| self.are_found(slot));
+            let mut targets = pair.target.iter().flat_map(|run| target.inputs_of(*run));
+            let mut goldens = pair.golden.iter().flat_map(|run| golden.inputs_of(*run));
+            return targets.next().is_some() && goldens.next().is_some()
+                || slots.all(|(slot, _)| self.are_found(slot));
         }
         let mut has_other = !pair.missing.is_empty();
         for (slot, result) in inputs {
@@ -475,17 +469,23 @@ impl ComparedValues {
     fn is_made_unseen(&self, sides: MatchedDumps<'_>, slot: &SlotPair) -> bool {
         let is_unknown = sides.target.is_without_wires() && self.is_from_nowhere(slot);
         let golden = sides.golden.producer_of(slot.golden);
-        let is_computed = || {
-            self.here(slot)
+        is_unknown
+            && golden.is_some()
+            && self
+                .here(slot)
                 .is_some_and(|[_, golden]| !self.sides[1].values[golden.0].is_outside)
-        };
-        is_unknown && golden.is_some() && is_computed()
     }
 
     /// Whether a slot shows values that the other side has too, at least in another order.
     fn are_alike(&self, slot: &SlotPair) -> bool {
         self.here(slot)
             .is_some_and(|here| (0..2).all(|i| !self.is_orphan(i, here[i])))
+    }
+
+    /// Whether a value comes from outside and the other side has it nowhere.
+    fn is_outside_orphan(&self, side: usize, value: ValueIndex) -> bool {
+        let of = &self.sides[side].values[value.0];
+        of.is_outside && !of.is_extents && self.is_orphan(side, value)
     }
 
     /// Whether a side has a value that the other has in no order.
@@ -528,7 +528,7 @@ impl ComparedValues {
     fn are_shuffled(&self, sides: MatchedDumps<'_>, slot: &SlotPair) -> bool {
         let MatchedDumps { target, golden, .. } = sides;
         let slots = [(target, slot.target), (golden, slot.golden)];
-        let [a, b] = slots.map(|(dump, at)| &dump.runs[at.run].slots[at.slot]);
+        let [a, b] = slots.map(|(dump, at)| dump.slot(at));
         self.are_outside(slot) && self.are_rejoined(slot) && folding::share_all(a, b)
     }
 
@@ -553,10 +553,9 @@ impl ComparedValues {
 
     /// Whether a slot shows weights of two sizes: one side has several in one.
     fn is_stored_apart(&self, slot: &SlotPair) -> bool {
-        let lengths = self.here(slot).map(|here| {
-            let of = |i: usize| &self.sides[i].values[here[i].0];
-            [0, 1].map(|i| of(i).stats.counts.n_elements)
-        });
+        let lengths = self
+            .here(slot)
+            .map(|here| [0, 1].map(|i| self.sides[i].values[here[i].0].stats.counts.n_elements));
         self.are_outside(slot) && lengths.is_some_and(|[target, golden]| target != golden)
     }
 
@@ -641,10 +640,9 @@ fn is_agreed_output(slot: &SlotResult) -> bool {
 /// other: all are half of the range higher, as their zero point is.
 fn is_of_other_sign(slot: &SlotResult) -> bool {
     let dtypes = [&slot.target.dtype, &slot.golden.dtype].map(AsRef::as_ref);
-    let half = |metric| slot.metrics.get(metric) == Some(HALF_OF_CODES);
     matches!(dtypes, ["int8", "uint8"] | ["uint8", "int8"])
-        && half(MetricId::MaxAbs)
-        && half(MetricId::MeanAbs)
+        && slot.metrics.get(MetricId::MaxAbs) == Some(HALF_OF_CODES)
+        && slot.metrics.get(MetricId::MeanAbs) == Some(HALF_OF_CODES)
 }
 
 /// Whether a slot has another shape or dtype on the other side.

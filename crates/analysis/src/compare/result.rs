@@ -557,15 +557,21 @@ pub enum Cause {
     Unknown,
 }
 
+impl Cause {
+    /// Whether the operator itself, or a weight of it, is what is wrong.
+    pub(super) fn accuses(self) -> bool {
+        matches!(self, Cause::Own | Cause::Outside)
+    }
+}
+
 /// The process and the execution of the model. No value passes from one to another.
 pub type OperatorPlace = (Option<u32>, Option<u64>);
 
 impl OperatorResult {
     /// Whether an output has more or fewer elements than golden's.
     pub(super) fn has_other_size(&self) -> bool {
-        let n_elements = |tensor: &TensorSummary| tensor.shape.iter().product::<u64>();
-        let mut outputs = self.outputs();
-        outputs.any(|slot| n_elements(&slot.target) != n_elements(&slot.golden))
+        self.outputs()
+            .any(|slot| slot.target.n_elements() != slot.golden.n_elements())
     }
 
     /// Its inputs, in the order of its slots.

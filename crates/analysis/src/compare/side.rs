@@ -89,6 +89,13 @@ pub struct RunPlace {
     pub step: Option<u64>,
 }
 
+impl RunPlace {
+    /// The rank and the step.
+    pub fn rank_step(&self) -> (Option<u32>, Option<u64>) {
+        (self.rank, self.step)
+    }
+}
+
 /// One execution of an operator, or the value of a parameter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OperatorExecution {
@@ -140,8 +147,9 @@ impl OperatorExecution {
         // Where a node is known, its type is too.
         let names_value = self.op_type.is_empty();
         let is_output = slot.side == record::SlotSide::Output;
-        let may_be = |kind: FileKind| kind.holds_values() || kind.is_archive();
-        kind.is_some_and(may_be) && names_value && is_output
+        kind.is_some_and(|kind| kind.holds_values() || kind.is_archive())
+            && names_value
+            && is_output
     }
 }
 
@@ -523,14 +531,21 @@ impl ComparedDump {
             .iter()
             .map(|run| (run.place.step, &run.op_name))
             .collect();
-        let is_met = |run: &OperatorExecution| names.contains(&(run.place.step, &run.op_name));
-        let last = self.runs.iter().rposition(is_met);
+        let last = self
+            .runs
+            .iter()
+            .rposition(|run| names.contains(&(run.place.step, &run.op_name)));
         self.retain_runs(|index, _| last.is_none_or(|last| index <= last));
     }
 
     /// Whether a graph describes one of the executions.
     pub(super) fn has_graph(&self) -> bool {
         (0..self.runs.len()).any(|run| self.description_of(run).is_some())
+    }
+
+    /// A slot.
+    pub(super) fn slot(&self, at: SlotRef) -> &ExecutionSlot {
+        &self.runs[at.run].slots[at.slot]
     }
 
     /// The inputs of an execution.
@@ -575,13 +590,12 @@ fn file_of_execution(record: &IndexedTensor) -> Option<SharedPath> {
         && place.tensor.is_some()
         && record.task_id.is_some()
         && record.timestamp.is_some();
-    let is_array = || {
-        record
+    (is_of_runtime
+        && !record
             .path
             .extension()
-            .is_some_and(|e| e == "npy" || e == "zst")
-    };
-    (is_of_runtime && !is_array()).then(|| record.path.clone())
+            .is_some_and(|e| e == "npy" || e == "zst"))
+    .then(|| record.path.clone())
 }
 
 /// Keeps the first occurrence of each name.

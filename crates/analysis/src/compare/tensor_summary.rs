@@ -21,6 +21,13 @@ pub struct TensorSummary {
     pub path: Option<SharedText>,
 }
 
+impl TensorSummary {
+    /// Number of elements.
+    pub fn n_elements(&self) -> u64 {
+        self.shape.iter().product()
+    }
+}
+
 /// A description that slots have in common: a native dump has all its tensors in few files, and of
 /// few shapes.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -124,10 +124,10 @@ fn last_parts(
 /// Sorts operators by the numbers in their names, where these are names of one kind: engines execute
 /// them in another order than the program calls them.
 fn sort_by_counter(dump: &ComparedDump, runs: &mut [usize]) {
-    let name = |run: usize| dump.runs[run].op_name.as_str();
     let number = |run: usize| {
-        let stem = without_counter(name(run));
-        let counter = name(run)[stem.len()..].trim_start_matches(['_', '-']);
+        let name = dump.runs[run].op_name.as_str();
+        let stem = without_counter(name);
+        let counter = name[stem.len()..].trim_start_matches(['_', '-']);
         let number = counter.trim_start_matches("op").parse().unwrap_or(0_u64);
         (stem, number)
     };
@@ -158,10 +158,9 @@ fn anchor(values: &ComparedValues, dumps: [&ComparedDump; 2], runs: [usize; 2]) 
         let Some(same) = same.filter(|same| !same.is_empty()) else {
             continue;
         };
-        let position = |k: usize| slots[1][k].index;
-        let own = same.iter().position(|&k| position(k) == slot.index);
+        let own = same.iter().position(|&k| slots[1][k].index == slot.index);
         if let Some(golden) = same.remove(own.unwrap_or(0)) {
-            pairs.push([(slot.side, slot.index), (slot.side, position(golden))]);
+            pairs.push([(slot.side, slot.index), (slot.side, slots[1][golden].index)]);
         }
     }
     // A weight that differs belongs to the one that the other side has nowhere either, and what is
@@ -170,13 +169,13 @@ fn anchor(values: &ComparedValues, dumps: [&ComparedDump; 2], runs: [usize; 2]) 
         let open = [0, 1].map(|i| {
             let inputs = slots[i].iter().enumerate().filter(|(k, slot)| {
                 let is_free = pairs.iter().all(|pair| pair[i] != (slot.side, slot.index));
-                let is_it = || {
-                    value(i, *k).is_some_and(|value| {
-                        let is_outside = values.sides[i].values[value.0].is_outside;
-                        is_outside && values.is_orphan(i, value)
-                    })
-                };
-                slot.side == SlotSide::Input && is_free && (!is_orphan || is_it())
+                slot.side == SlotSide::Input
+                    && is_free
+                    && (!is_orphan
+                        || value(i, *k).is_some_and(|value| {
+                            let is_outside = values.sides[i].values[value.0].is_outside;
+                            is_outside && values.is_orphan(i, value)
+                        }))
             });
             let with_lengths = inputs.filter_map(|(k, slot)| {
                 let of = &values.sides[i].values[value(i, k)?.0];
@@ -226,11 +225,10 @@ impl ComparedValues {
     ) -> Option<usize> {
         let readers = |side: usize, run: usize| {
             let dump = dumps[side];
-            let reads = |reader: &usize| {
+            let runs = (0..dump.runs.len()).filter(|reader| {
                 let mut inputs = dump.inputs_of(*reader);
                 inputs.any(|slot| dump.producer_of(slot).is_some_and(|made| made.run == run))
-            };
-            let runs = (0..dump.runs.len()).filter(reads);
+            });
             let mut types: Vec<String> = runs
                 .map(|reader| dump.runs[reader].op_type.to_ascii_lowercase())
                 .collect();
@@ -240,10 +238,9 @@ impl ComparedValues {
         let wanted = readers(1, golden);
         let made = self.sides[0].outputs.get(&target).into_iter().flatten();
         let twins = made.filter_map(|value| makers.get(value)).flatten();
-        let is_twin = |twin: &usize| *twin != target && readers(0, *twin) == wanted;
         let is_other = !wanted.is_empty() && readers(0, target) != wanted;
-        let mut twins = twins.copied();
-        twins.find(is_twin).filter(|_| is_other)
+        let mut twins = twins.copied().filter(|_| is_other);
+        twins.find(|&twin| twin != target && readers(0, twin) == wanted)
     }
 
     /// The place of each operator among those of its type that compute with the same value alone,
@@ -259,11 +256,10 @@ impl ComparedValues {
             if made.any(|value| self.sides[side].reads(run, *value)) {
                 continue;
             }
-            let is_computed = |value: &ValueIndex| {
+            let mut read = self.sides[side].inputs_of(run).filter(|value| {
                 let of = &self.sides[side].values[value.0];
                 of.is_distinctive() && (self.equals[side][value.0].is_some() || !of.is_outside)
-            };
-            let mut read = self.sides[side].inputs_of(run).filter(is_computed);
+            });
             let only = read.next().filter(|_| read.next().is_none());
             let golden = only.and_then(|value| match side {
                 0 => self.equals[0][value.0],

@@ -75,18 +75,14 @@ struct Orphan {
 
 impl Orphan {
     fn all(dump: &ComparedDump, side: &SideValues, equals: &[Option<ValueIndex>]) -> Vec<Orphan> {
-        let is_plain = |of: &DumpValue| {
-            let is_data = !of.is_outside && !of.is_extents && !of.is_integer;
-            is_data
-                && of.has_counts
-                && of.is_distinctive()
-                && of.stats.counts.n_elements >= N_ELEMENTS_MIN
-                && !of.stats.has_non_finite()
-        };
         let mut shapes: HashMap<ValueIndex, BTreeSet<Vec<usize>>> = HashMap::new();
         for (at, value) in side.slots() {
-            if equals[value.0].is_none() && is_plain(&side.values[value.0]) {
-                let dims = dump.runs[at.run].slots[at.slot].shape.iter().flatten();
+            let of = &side.values[value.0];
+            let is_data = of.has_counts && !of.is_outside && !of.is_extents && !of.is_integer;
+            let is_large = of.is_distinctive() && of.stats.counts.n_elements >= N_ELEMENTS_MIN;
+            let is_plain = is_data && is_large && !of.stats.has_non_finite();
+            if equals[value.0].is_none() && is_plain {
+                let dims = dump.slot(at).shape.iter().flatten();
                 let dims = dims.filter(|dim| **dim != 1);
                 let dims: Vec<usize> = dims.filter_map(|dim| usize::try_from(*dim).ok()).collect();
                 if (1..=N_AXES_MAX).contains(&dims.len()) {
@@ -185,7 +181,7 @@ impl ArrangementSearch<'_> {
         }
         self.n_left -= n;
         let at = self.sides[side].first_slot(value);
-        let slot = &self.dumps[side].runs[at.run].slots[at.slot];
+        let slot = self.dumps[side].slot(at);
         let read = elements(slot).map(|(elements, _)| ReadElements::new(elements));
         self.read.insert((side, value), read);
     }
@@ -194,8 +190,8 @@ impl ArrangementSearch<'_> {
         for (side, value) in keys {
             self.read(side, value);
         }
-        let of = |key| self.read.get(key)?.as_ref();
-        Some([of(&keys[0])?, of(&keys[1])?])
+        let [a, b] = keys.map(|key| self.read.get(&key)?.as_ref());
+        Some([a?, b?])
     }
 
     /// Finds values of `own` that are a part of one of `other`, and those of `other` of which all
@@ -302,8 +298,13 @@ fn without(shape: &[usize], axis: usize) -> Vec<usize> {
 fn has_like_elements(a: &DumpValue, b: &DumpValue) -> bool {
     let (a, b) = (&a.stats, &b.stats);
     let size = a.max.abs().max(a.min.abs());
-    let is_near = |x: f64, y: f64, size: f64| (x - y).abs() <= DISTANCE_MAX * size;
-    is_near(a.min, b.min, size) && is_near(a.max, b.max, size) && is_near(a.l2, b.l2, a.l2)
+    let numbers = [
+        (a.min, b.min, size),
+        (a.max, b.max, size),
+        (a.l2, b.l2, a.l2),
+    ];
+    let mut numbers = numbers.into_iter();
+    numbers.all(|(a, b, size)| (a - b).abs() <= DISTANCE_MAX * size)
 }
 
 /// Where along an axis a part begins.
@@ -340,13 +341,12 @@ fn whole(
             *known = end.max(*known);
         }
     }
-    let is_whole = |orphan: &&Orphan| {
+    let orphans = orphans.iter().filter(|orphan| {
         orphan.shapes.iter().any(|shape| {
             let mut axes = shape.iter().enumerate();
             axes.any(|(axis, length)| ends.get(&(orphan.value, axis)) == Some(length))
         })
-    };
-    let orphans = orphans.iter().filter(is_whole);
+    });
     orphans.map(|orphan| orphan.value).collect()
 }
 

@@ -44,7 +44,7 @@ impl ComparedValues {
         slot: SlotRef,
         other: usize,
     ) -> bool {
-        let folded = &dumps[side].runs[slot.run].slots[slot.slot];
+        let folded = dumps[side].slot(slot);
         let unfolded = dumps[1 - side];
         let norms = self.norms_behind(unfolded, 1 - side, other);
         // Reading a weight takes long, and most operators are not followed by a normalisation.
@@ -54,19 +54,17 @@ impl ComparedValues {
         let Some((found, tolerance)) = elements(folded) else {
             return false;
         };
-        let inputs = || {
-            let slots = unfolded.runs[other].slots.iter();
-            slots.filter(|slot| slot.side == SlotSide::Input)
-        };
+        let slots = unfolded.runs[other].slots.iter();
+        let inputs = slots.filter(|slot| slot.side == SlotSide::Input);
         norms.into_iter().any(|norm| {
             let Some(of_norm) = ChannelNorm::read(unfolded, norm) else {
                 return false;
             };
             let n_channels = of_norm.scale.len();
             epsilons(unfolded, norm).into_iter().any(|epsilon| {
-                let weights = inputs().filter(|slot| n_axes(slot) > 1);
-                let has_bias = inputs().any(|slot| n_axes(slot) == 1);
-                let biases = inputs().filter(|slot| n_axes(slot) == 1);
+                let weights = inputs.clone().filter(|slot| n_axes(slot) > 1);
+                let has_bias = inputs.clone().any(|slot| n_axes(slot) == 1);
+                let biases = inputs.clone().filter(|slot| n_axes(slot) == 1);
                 let is_bias = found.len() == n_channels && n_axes(folded) == 1;
                 if !is_bias {
                     return weights
@@ -109,15 +107,15 @@ impl ComparedValues {
 impl ChannelNorm {
     /// From the inputs 1 to 4, which are these in ONNX, in PyTorch and in MindSpore.
     fn read(dump: &ComparedDump, run: usize) -> Option<ChannelNorm> {
-        let input = |index: u32| {
+        let [scale, bias, mean, variance] = [1, 2, 3, 4].map(|index| {
             let slot = dump.runs[run].slot(SlotSide::Input, index)?;
             elements(slot).map(|(elements, _)| elements)
-        };
+        });
         let norm = ChannelNorm {
-            scale: input(1)?,
-            bias: input(2)?,
-            mean: input(3)?,
-            variance: input(4)?,
+            scale: scale?,
+            bias: bias?,
+            mean: mean?,
+            variance: variance?,
         };
         let n = norm.scale.len();
         let is_sound = n > 0 && norm.bias.len() == n && norm.mean.len() == n;
@@ -178,12 +176,12 @@ pub(super) fn share_most(a: &ExecutionSlot, b: &ExecutionSlot) -> bool {
     let (Some((a, _)), Some((b, _))) = (elements(a), elements(b)) else {
         return false;
     };
-    let is_most = |n_same: usize| n_same >= N_SAME_MIN && 2 * n_same > a.len().max(b.len());
+    let n_most = N_SAME_MIN.max(a.len().max(b.len()) / 2 + 1);
     // A weight in the original layout is recognized without sorting.
     let n_in_place = (a.iter().zip(&b))
         .filter(|(a, b)| a.to_bits() == b.to_bits())
         .count();
-    is_most(n_in_place) || is_most(n_in_common(&a, &b))
+    n_in_place >= n_most || n_in_common(&a, &b) >= n_most
 }
 
 /// How many elements two lists have in common, each as often as both have it.

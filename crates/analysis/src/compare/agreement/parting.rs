@@ -181,22 +181,18 @@ fn leave_constants(
 /// work of one that is not shown. That is a value from nowhere which the golden side has not, and
 /// for which it has no other such value of as many elements, as it has for a changed weight.
 fn retain_shown(values: &ComparedValues, targets: &mut Vec<(usize, Vec<ValueIndex>)>) {
-    let is_from_nowhere = |side: usize, value: ValueIndex| {
-        let of = &values.sides[side].values[value.0];
-        of.is_outside && !of.is_extents && values.is_orphan(side, value)
-    };
     let n_elements = |side: usize, value: ValueIndex| {
         let of = &values.sides[side].values[value.0];
         of.stats.counts.n_elements
     };
     let goldens = (0..values.sides[1].values.len()).map(ValueIndex);
     let golden_lengths: HashSet<u64> = goldens
-        .filter(|value| is_from_nowhere(1, *value))
+        .filter(|value| values.is_outside_orphan(1, *value))
         .map(|value| n_elements(1, value))
         .collect();
     targets.retain(|(run, _)| {
         values.sides[0].inputs_of(*run).all(|value| {
-            !is_from_nowhere(0, value) || golden_lengths.contains(&n_elements(0, value))
+            !values.is_outside_orphan(0, value) || golden_lengths.contains(&n_elements(0, value))
         })
     });
 }
@@ -204,9 +200,8 @@ fn retain_shown(values: &ComparedValues, targets: &mut Vec<(usize, Vec<ValueInde
 /// Inputs that are tensors. MindSpore shows attributes as inputs of one element.
 pub(super) fn n_inputs(run: &OperatorExecution) -> usize {
     let inputs = run.slots.iter().filter(|slot| slot.side == SlotSide::Input);
-    let is_tensor = |dims: &Vec<u64>| dims.iter().any(|dim| *dim > 1);
     inputs
-        .filter(|slot| slot.shape.as_ref().is_some_and(is_tensor))
+        .filter(|slot| slot.shape.iter().flatten().any(|dim| *dim > 1))
         .count()
 }
 
@@ -226,27 +221,24 @@ fn changed_weights(
     dumps: [&ComparedDump; 2],
     known: &[PartingPair],
 ) -> Vec<PartingPair> {
-    let orphans = |side: usize| {
+    let [targets, goldens] = [0, 1].map(|side| {
         let all = values.sides[side].values.iter().enumerate();
-        all.filter(move |(i, of)| {
-            of.is_outside && !of.is_extents && values.is_orphan(side, ValueIndex(*i))
-        })
-    };
-    let slot = |side: usize, at: SlotRef| &dumps[side].runs[at.run].slots[at.slot];
+        all.filter(move |(i, _)| values.is_outside_orphan(side, ValueIndex(*i)))
+    });
     let mut of_length: HashMap<u64, Vec<SlotRef>> = HashMap::new();
-    for (_, of) in orphans(1) {
+    for (_, of) in goldens {
         let n = of.stats.counts.n_elements;
         of_length.entry(n).or_default().push(of.first);
     }
     // Where everything is another weight, such as that of another training, no pair is found,
     // however many are tried.
     let mut n_left = N_WEIGHT_PAIRS_MAX;
-    let changed = orphans(0).filter_map(|(_, of)| {
+    let changed = targets.filter_map(|(_, of)| {
         let goldens = of_length.get(&of.stats.counts.n_elements)?;
         let goldens = &goldens[..goldens.len().min(n_left)];
         n_left -= goldens.len();
         let mut goldens = goldens.iter();
-        let golden = goldens.find(|at| share_most(slot(0, of.first), slot(1, **at)))?;
+        let golden = goldens.find(|at| share_most(dumps[0].slot(of.first), dumps[1].slot(**at)))?;
         Some(PartingPair {
             target: values.reader_behind_views(dumps, 0, of.first.run),
             golden: Some(values.reader_behind_views(dumps, 1, golden.run)),
@@ -280,18 +272,16 @@ fn idle_before(
     reader: usize,
     inputs: &[ValueIndex],
 ) -> Option<usize> {
-    let handed = |run: usize| values.handed_on(0, dumps[0], run, inputs);
     // PyTorch clones a value on both sides. Only a clone more than on the golden side is a
     // replacement.
-    let is_more = |value: ValueIndex| {
-        let golden =
-            values.equals[0][value.0].map_or(0, |golden| values.n_idle(1, dumps[1], golden));
-        values.n_idle(0, dumps[0], value) > golden
-    };
-    (0..reader)
-        .rev()
-        .take(N_IDLE_MAX)
-        .find(|run| handed(*run).is_some_and(is_more))
+    (0..reader).rev().take(N_IDLE_MAX).find(|run| {
+        let handed = values.handed_on(0, dumps[0], *run, inputs);
+        handed.is_some_and(|value| {
+            let golden =
+                values.equals[0][value.0].map_or(0, |golden| values.n_idle(1, dumps[1], golden));
+            values.n_idle(0, dumps[0], value) > golden
+        })
+    })
 }
 
 impl ComparedValues {

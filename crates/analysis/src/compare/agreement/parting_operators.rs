@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use opscope_store::record::SlotSide;
 
-use super::parting::{PartingPair, n_inputs};
+use super::parting::n_inputs;
 use super::region;
 use super::shifted::ExtraOperators;
 use super::values::ValueIndex;
@@ -65,15 +65,13 @@ impl ComparedValues {
             }
         }
         let fused = self.fused_regions(sides, &of_run);
-        let is_inner = |pair: &PartingPair| {
-            let mut regions = fused.iter().filter(|(start, _)| **start != pair.target);
-            regions.any(|(_, region)| region.contains(&pair.target))
-        };
-        let is_sound = |pair: &PartingPair| {
-            pair.golden.is_none() && self.leads_to_sound(operators, &of_run[0], pair.target)
-        };
         let parting = self.parting.iter();
-        let parting = parting.filter(|pair| !is_inner(pair) && !is_sound(pair));
+        let parting = parting.filter(|pair| {
+            let mut regions = fused.iter().filter(|(start, _)| **start != pair.target);
+            let is_inner = regions.any(|(_, region)| region.contains(&pair.target));
+            let is_paired = pair.golden.is_some();
+            !is_inner && (is_paired || !self.leads_to_sound(operators, &of_run[0], pair.target))
+        });
         let found = parting.filter_map(|pair| {
             // Of a region of the target that is one operator of golden's any may be at fault.
             let region = fused.get(&pair.target);
@@ -125,16 +123,10 @@ impl ComparedValues {
         let own = paired.or(partner).copied();
         // An operator that vanished from the other side's graph precedes the next one that
         // remains.
-        let next = || {
-            of_run[0]
-                .range(target..)
-                .next()
-                .map(|(_, &operator)| operator)
-        };
-        let operator = own.or_else(next)?;
-        let key = |place: SlotRef| sides.target.runs[place.run].slots[place.slot].key();
+        let next = of_run[0].range(target..).next();
+        let operator = own.or(next.map(|(_, &operator)| operator))?;
         let slot = outside
-            .map(key)
+            .map(|place| sides.target.slot(place).key())
             .or_else(|| self.new_output(sides.target, target))?;
         let shown = golden.or_else(|| sides.matching.pairs[own?].golden.first().copied());
         let cause = match (outside, operators.get(operator)?.cause) {
@@ -196,26 +188,24 @@ impl ComparedValues {
         sides: MatchedDumps<'_>,
         of_run: &[BTreeMap<usize, usize>; 2],
     ) -> HashMap<usize, Vec<usize>> {
-        let partner = |golden: usize| {
-            let operator = *of_run[1].get(&golden)?;
-            sides.matching.pairs[operator].target.first().copied()
-        };
         let unknown = self.parting.iter().filter(|pair| !pair.is_learned);
         let regions = unknown.filter_map(|pair| {
-            let reader = || {
+            let golden = pair.golden.or_else(|| {
                 let read = self.sides[0].inputs_of(pair.target);
                 let equal = read.filter_map(|value| self.equals[0][value.0]);
                 let readers = equal.flat_map(|value| &self.sides[1].values[value.0].readers);
-                readers
-                    .copied()
-                    .find(|run| !is_view(&sides.golden.runs[*run]))
-            };
-            let runs = [pair.target, pair.golden.or_else(reader)?];
+                let mut readers = readers.copied();
+                readers.find(|&run| !is_view(&sides.golden.runs[run]))
+            })?;
+            let runs = [pair.target, golden];
             let [a, b] = [&sides.target.runs[runs[0]], &sides.golden.runs[runs[1]]];
             if is_same_type(a, b) || !may_be_fused(&b.op_type) {
                 return None;
             }
-            let region = region::of_fused(self, sides.target, runs, partner);
+            let region = region::of_fused(self, sides.target, runs, |golden| {
+                let operator = *of_run[1].get(&golden)?;
+                sides.matching.pairs[operator].target.first().copied()
+            });
             (region.len() > 1).then_some((pair.target, region))
         });
         regions.collect()
@@ -244,14 +234,14 @@ impl ComparedValues {
                     (0..dumps[1 - i].runs.len()).any(|run| other.inputs_of(run).next().is_some())
                 }
             };
-            let is_unseen = |value: ValueIndex| {
-                let of = &own.values[value.0];
-                // A number or two are somewhere in any dump.
-                of.is_outside
-                    && !of.is_extents
-                    && (!of.is_distinctive() || self.is_orphan(i, value))
-            };
-            !is_shown && own.inputs_of(run).any(is_unseen)
+            !is_shown
+                && own.inputs_of(run).any(|value| {
+                    let of = &own.values[value.0];
+                    // A number or two are somewhere in any dump.
+                    of.is_outside
+                        && !of.is_extents
+                        && (!of.is_distinctive() || self.is_orphan(i, value))
+                })
         })
     }
 
@@ -285,13 +275,12 @@ impl ComparedValues {
     fn new_output(&self, dump: &ComparedDump, run: usize) -> Option<SlotKey> {
         let slots = dump.runs[run].slots.iter().enumerate();
         let mut outputs = slots.filter(|(_, slot)| slot.side == SlotSide::Output);
-        let is_new = |slot: usize| {
+        let first = outputs.clone().next();
+        let found = outputs.find(|&(slot, _)| {
             let value = self.sides[0].value_of(SlotRef { run, slot });
             value.is_some_and(|value| !self.is_rejoined[0][value.0])
-        };
-        let first = outputs.clone().next();
-        let found = outputs.find(|(slot, _)| is_new(*slot)).or(first);
-        found.map(|(_, slot)| slot.key())
+        });
+        found.or(first).map(|(_, slot)| slot.key())
     }
 
     /// Whether an input or output is in parts of several ranks of which no value was made: they do
@@ -313,17 +302,6 @@ impl ComparedValues {
         [target, golden]: [usize; 2],
     ) -> Option<SlotRef> {
         let dumps = [sides.target, sides.golden];
-        let orphans = |side: usize, run: usize| {
-            let slots = dumps[side].runs[run].slots.iter().enumerate();
-            let inputs = slots.filter(|(_, slot)| slot.side == SlotSide::Input);
-            inputs.filter_map(move |(slot, _)| {
-                let place = SlotRef { run, slot };
-                let value = self.sides[side].value_of(place)?;
-                let of = &self.sides[side].values[value.0];
-                let is_it = of.is_outside && !of.is_extents && self.is_orphan(side, value);
-                is_it.then_some((place, of.stats.counts.n_elements))
-            })
-        };
         // The golden side may add a bias in a separate operator.
         let made = self.sides[1].outputs.get(&golden).into_iter().flatten();
         let inner = made.filter(|value| self.equals[1][value.0].is_none());
@@ -343,10 +321,16 @@ impl ComparedValues {
             .collect();
         // A folded weight has no direct counterpart.
         let is_norm_behind = !self.norms_behind(sides.golden, 1, golden).is_empty();
-        let mut changed = orphans(0, target).filter(|(place, n)| {
-            (of_golden.contains(n) || is_norm_behind) && !self.is_folded(dumps, 0, *place, golden)
-        });
-        changed.next().map(|(place, _)| place)
+        let mut inputs = sides.target.inputs_of(target);
+        inputs.find(|&place| {
+            let value = self.sides[0].value_of(place);
+            value.is_some_and(|value| {
+                let n = self.sides[0].values[value.0].stats.counts.n_elements;
+                self.is_outside_orphan(0, value)
+                    && (of_golden.contains(&n) || is_norm_behind)
+                    && !self.is_folded(dumps, 0, place, golden)
+            })
+        })
     }
 
     /// The slot at which a value from outside came in, before operators turned it.
@@ -355,15 +339,12 @@ impl ComparedValues {
         // Each step leads to an operator that ran before.
         while let Some(value) = side.value_of(place) {
             let first = side.first_slot(value);
-            let slots = dump.runs[first.run].slots.iter().enumerate();
-            let mut inputs = slots.filter(|(_, slot)| slot.side == SlotSide::Input);
-            let is_orphan = |slot: usize| {
-                let read = side.value_of(SlotRef { slot, ..first });
+            let origin = dump.inputs_of(first.run).find(|slot| {
+                let read = side.value_of(*slot);
                 read.is_some_and(|read| read != value && self.is_orphan(0, read))
-            };
-            let origin = inputs.find(|(slot, _)| is_orphan(*slot));
+            });
             match origin.filter(|_| first.run < place.run) {
-                Some((slot, _)) => place = SlotRef { slot, ..first },
+                Some(slot) => place = slot,
                 None => break,
             }
         }
@@ -374,10 +355,10 @@ impl ComparedValues {
 /// Whether all outputs of an operator exactly equal its partner's. Zeros and small numbers are too
 /// common to count as values, so the golden side may seem to lack them.
 fn gives_the_same(operator: &OperatorResult) -> bool {
-    let is_same = |slot: &SlotResult| {
-        let is_equal = slot.metrics.get(MetricId::MaxAbs) == Some(0.0);
-        slot.level == VerdictLevel::Pass && slot.agreement.is_none() && is_equal
-    };
     let mut outputs = operator.outputs();
-    outputs.clone().next().is_some() && outputs.all(is_same)
+    outputs.clone().next().is_some()
+        && outputs.all(|slot| {
+            let is_equal = slot.metrics.get(MetricId::MaxAbs) == Some(0.0);
+            slot.level == VerdictLevel::Pass && slot.agreement.is_none() && is_equal
+        })
 }

@@ -55,17 +55,17 @@ impl GoldenReaders {
                 *n_common.entry(at).or_default() += 1;
             }
         }
-        let likeness = |golden: usize, n_common: usize| {
-            let (a, b) = (&dumps[0].runs[target], &dumps[1].runs[golden]);
-            let has_one_name = a.op_name == b.op_name && a.repeat == b.repeat;
-            let is_one_type = is_same_type(a, b);
-            (has_one_name && is_one_type, n_common, is_one_type)
-        };
         let nearest = n_common
             .into_iter()
             .map(|(at, n)| (self.parts[at].0, n))
             .filter(|(golden, _)| !is_taken.contains(golden))
-            .map(|(golden, n)| (likeness(golden, n), golden))
+            .map(|(golden, n_common)| {
+                let (a, b) = (&dumps[0].runs[target], &dumps[1].runs[golden]);
+                let has_one_name = a.op_name == b.op_name && a.repeat == b.repeat;
+                let is_one_type = is_same_type(a, b);
+                let likeness = (has_one_name && is_one_type, n_common, is_one_type);
+                (likeness, golden)
+            })
             // Of equals the first, which ran first.
             .rev()
             .max_by_key(|(likeness, _)| *likeness);

@@ -43,12 +43,10 @@ pub(super) fn read_values(
     runs: [&Vec<usize>; 2],
     n_threads: usize,
 ) -> [Vec<SlotValues>; 2] {
-    let of_side = |i: usize| {
-        runs[i]
-            .iter()
-            .map(move |&run| &dumps[i].runs[run].slots[..])
-    };
-    let executions: Vec<&[ExecutionSlot]> = of_side(0).chain(of_side(1)).collect();
+    let sides = dumps.into_iter().zip(runs);
+    let executions: Vec<&[ExecutionSlot]> = sides
+        .flat_map(|(dump, runs)| runs.iter().map(|&run| &dump.runs[run].slots[..]))
+        .collect();
     // In the order of execution, the target's first, so that the result does not depend on threads.
     let mut firsts: HashMap<ContentsKey<'_>, SlotPlace> = HashMap::new();
     let mut places: Vec<Vec<SlotPlace>> = Vec::with_capacity(executions.len());

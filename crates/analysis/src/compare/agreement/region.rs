@@ -269,14 +269,11 @@ impl LearnedRegions {
         parts: &[usize],
         other: Option<usize>,
     ) -> RegionCulprit {
-        let reads_orphan = |run: &&usize| {
-            let inputs = values.sides[0].inputs_of(**run);
-            let mut outside = inputs
-                .into_iter()
-                .filter(|value| values.sides[0].values[value.0].is_outside);
+        let changed = parts.iter().copied().find(|run| {
+            let inputs = values.sides[0].inputs_of(*run);
+            let mut outside = inputs.filter(|value| values.sides[0].values[value.0].is_outside);
             outside.any(|value| values.is_orphan(0, value))
-        };
-        let changed = parts.iter().find(reads_orphan).copied();
+        });
         // The golden side computes from its operator's inputs, the target from others. A value that
         // the target lacks may be one of them in another form.
         let is_told = values.sides[1].inputs_of(golden).all(|value| {
@@ -284,21 +281,15 @@ impl LearnedRegions {
             let is_known = of.is_outside || values.equals[1][value.0].is_some();
             is_known || !of.is_distinctive()
         });
-        let reads_other = |run: &&usize| {
-            let inputs = values.sides[0].inputs_of(**run);
-            let mut computed = inputs.filter(|value| {
-                let of = &values.sides[0].values[value.0];
-                !of.is_outside && of.is_distinctive()
-            });
+        let mut told = parts.iter().copied().filter(|_| is_told);
+        let rewired = told.find(|run| {
+            let inputs = values.sides[0].inputs_of(*run);
+            let mut computed = inputs.filter(|value| values.sides[0].values[value.0].is_computed());
             computed.any(|value| {
                 let equal = values.equals[0][value.0];
                 equal.is_some_and(|equal| !values.sides[1].reads(golden, equal))
             })
-        };
-        let rewired = parts
-            .iter()
-            .find(|run| is_told && reads_other(run))
-            .copied();
+        });
         match changed.or(rewired).or(other) {
             Some(run) => RegionCulprit::alone(run),
             None => RegionCulprit {
@@ -332,14 +323,14 @@ pub(super) fn of_fused(
     let is_whole = region.contains(&start) && region.len() < N_OPERATORS_MAX;
     region.retain(|run| is_whole && *run != next && !is_view(&dump.runs[*run]));
     // Operators with single numbers, such as the factor of an attention, come last.
-    let is_number = |run: &usize| {
+    region.sort_by_key(|run| {
         let mut outputs = values.sides[0].outputs.get(run).into_iter().flatten();
-        !outputs.any(|value| {
+        let has_tensor = outputs.any(|value| {
             let of = &values.sides[0].values[value.0];
             of.is_distinctive() && !of.is_extents
-        })
-    };
-    region.sort_by_key(|run| (is_number(run), *run));
+        });
+        (!has_tensor, *run)
+    });
     region.truncate(N_OTHERS_MAX + 1);
     region
 }

@@ -2,11 +2,10 @@
 
 use opscope_store::record::SlotSide;
 
-use super::values::{SideValues, ValueIndex};
 use super::{ComparedValues, is_apart, is_one_type, name_of, wired_alike};
 use crate::compare::matching::{MatchEvidence, MatchedDumps, RunPair, SlotRef};
+use crate::compare::result::RewiredInput;
 use crate::compare::result::{Cause, OperatorName, OperatorResult, PartingOperator};
-use crate::compare::result::{RewiredInput, SlotResult};
 
 impl ComparedValues {
     /// The finding on a pair of one name or origin that reads another value of the same network, of
@@ -22,13 +21,12 @@ impl ComparedValues {
         };
         let is_known = matches!(pair.how, MatchEvidence::Name | MatchEvidence::Origin)
             && is_one_type(sides, pair);
-        let is_wrong = |slot: &SlotResult| is_apart(slot) && slot.agreement.is_none();
         let mut inputs = operator.inputs();
         let mut outputs = operator.outputs();
-        if !is_known || inputs.any(is_wrong) {
+        if !is_known || inputs.any(|slot| is_apart(slot) && slot.agreement.is_none()) {
             return None;
         }
-        let output = outputs.find(|slot| is_wrong(slot))?;
+        let output = outputs.find(|slot| is_apart(slot) && slot.agreement.is_none())?;
         let rewired = self.rewired(sides, [target, golden]);
         (!rewired.is_empty()).then(|| PartingOperator {
             operator: operator.index,
@@ -48,14 +46,10 @@ impl ComparedValues {
         [target, golden]: [usize; 2],
     ) -> Vec<RewiredInput> {
         let [of_target, of_golden] = &self.sides;
-        let is_unseen = |side: &SideValues, value: ValueIndex| {
-            let of = &side.values[value.0];
-            !of.is_outside && of.is_distinctive()
-        };
         let mut left = of_golden.inputs_of(golden).filter(|&value| {
             let equal = self.equals[1][value.0];
-            let is_read = |equal| of_target.reads(target, equal);
-            is_unseen(of_golden, value) && equal.is_some_and(|equal| !is_read(equal))
+            of_golden.values[value.0].is_computed()
+                && equal.is_some_and(|equal| !of_target.reads(target, equal))
         });
         let Some(left) = left.next() else {
             return Vec::new();
@@ -64,18 +58,16 @@ impl ComparedValues {
         let slots = sides.target.runs[target].slots.iter().enumerate();
         let inputs = slots.filter(|(_, slot)| slot.side == SlotSide::Input);
         let pair = sides.matching.pair_of([target, golden]);
-        let is_wired_alike = |slot: usize| {
-            let mut slots = pair.into_iter().flat_map(|pair| &pair.slots);
-            let of_slot = SlotRef { run: target, slot };
-            let found = slots.find(|pair| pair.target == of_slot);
-            found.is_some_and(|pair| wired_alike(sides, pair))
-        };
         let rewired = inputs.filter_map(|(slot, described)| {
-            let value = of_target.value_of(SlotRef { run: target, slot })?;
-            let equal = self.equals[0][value.0].filter(|_| is_unseen(of_target, value))?;
-            let is_other = !of_golden.reads(golden, equal) && !is_wired_alike(slot);
+            let of_slot = SlotRef { run: target, slot };
+            let value = of_target.value_of(of_slot)?;
             // Codes are the same where a scale takes the place of a factor.
             let [own, other] = [&of_target.values[value.0], &of_golden.values[left.0]];
+            let equal = self.equals[0][value.0].filter(|_| own.is_computed())?;
+            let mut slots = pair.into_iter().flat_map(|pair| &pair.slots);
+            let found = slots.find(|pair| pair.target == of_slot);
+            let is_wired_alike = found.is_some_and(|pair| wired_alike(sides, pair));
+            let is_other = !of_golden.reads(golden, equal) && !is_wired_alike;
             (is_other && own.is_integer == other.is_integer).then(|| RewiredInput {
                 slot: described.key(),
                 golden: name_of(sides, of_golden.first_slot(equal)),

@@ -225,11 +225,10 @@ fn agreement_of(
     let roundings = values.map(|value| unit(value.coarsest).unwrap_or_default());
     let rounding = N_ROUNDINGS * roundings[0].max(roundings[1]);
     let apart = value_in(&metrics, MetricId::StatisticRel);
-    let is_other = || {
-        let is_far = apart.is_some_and(|apart| apart > rounding.max(PRINTED_APART_MAX));
-        is_far || !have_like_extremes(values, rounding.max(EXTREMES_SLACK))
-    };
-    if evidence == Evidence::Statistics && is_other() {
+    let is_far = apart.is_some_and(|apart| apart > rounding.max(PRINTED_APART_MAX));
+    if evidence == Evidence::Statistics
+        && (is_far || !have_like_extremes(values, rounding.max(EXTREMES_SLACK)))
+    {
         return None;
     }
     // For results of rounded values the limits are those of the rounding.
@@ -352,10 +351,10 @@ fn have_same_bytes(slots: [&ExecutionSlot; 2]) -> Option<bool> {
     let [Some(a), Some(b)] = sorted else {
         return None;
     };
-    let steps = || a.iter().zip(&b).map(|(a, b)| a.abs_diff(*b));
-    let n_apart = steps().filter(|step| *step > 0).count();
+    let mut steps = a.iter().zip(&b).map(|(a, b)| a.abs_diff(*b));
+    let n_apart = steps.clone().filter(|step| *step > 0).count();
     let is_same = a.len() == b.len()
-        && steps().all(|step| step <= 1)
+        && steps.all(|step| step <= 1)
         && n_apart as f64 <= STEPS_SHARE_MAX * a.len() as f64;
     Some(is_same)
 }

@@ -71,12 +71,6 @@ impl ComparedValues {
             let of = &own.values[value.0];
             of.is_outside && of.is_distinctive()
         });
-        let is_it = |run: usize| {
-            is_same_type(&dumps[side].runs[run], &dumps[1 - side].runs[other])
-                && inputs.difference(&read).all(|value| own.reads(run, *value))
-                && self.n_made(side, run) == self.n_made(1 - side, other)
-                && (reads_weight || self.have_like_readers(side, dumps, [run, other]))
-        };
         let mut open = VecDeque::from([first]);
         let mut sources: HashMap<usize, Option<usize>> = HashMap::from([(first, None)]);
         while let Some(run) = open.pop_front() {
@@ -86,7 +80,13 @@ impl ComparedValues {
                     continue;
                 }
                 sources.insert(reader, Some(run));
-                if is_it(reader) {
+                let is_it = is_same_type(&dumps[side].runs[reader], &dumps[1 - side].runs[other])
+                    && inputs
+                        .difference(&read)
+                        .all(|value| own.reads(reader, *value))
+                    && self.n_made(side, reader) == self.n_made(1 - side, other)
+                    && (reads_weight || self.have_like_readers(side, dumps, [reader, other]));
+                if is_it {
                     let way = std::iter::successors(Some(run), |run| sources[run]);
                     return Some((reader, way.collect()));
                 }

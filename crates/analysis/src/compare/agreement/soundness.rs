@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use opscope_tensor::TensorView;
-
 use super::search::EqualValues;
 use super::values::{DumpValue, SideValues, ValueIndex};
 use crate::compare::attribution::kinds::plain_type;
@@ -78,23 +76,24 @@ fn masks_of(dump: &ComparedDump, side: &SideValues) -> HashMap<[u64; 2], Vec<Mas
 
 /// Where a value is zero; none if it has more than two kinds of elements.
 fn zeros_of(dump: &ComparedDump, value: &DumpValue) -> Option<Vec<bool>> {
-    let zeros = |view: TensorView<'_>| -> Option<Vec<bool>> {
-        let mut other = None;
-        let elements = view.bytes.chunks_exact(view.dtype.bytes()?);
-        elements
-            .map(|element| {
-                let (last, rest) = element.split_last()?;
-                // A zero may have a sign.
-                let is_zero = rest.iter().all(|byte| *byte == 0) && matches!(last, 0 | 0x80);
-                (is_zero || *other.get_or_insert(element) == element).then_some(is_zero)
-            })
-            .collect()
+    let loaded;
+    let view = match &value.elements {
+        Some(elements) => elements.view(),
+        None => {
+            loaded = dump.slot(value.first).load(None).ok()?;
+            loaded.view()
+        }
     };
-    if let Some(elements) = &value.elements {
-        return zeros(elements.view());
-    }
-    let slot = &dump.runs[value.first.run].slots[value.first.slot];
-    zeros(slot.load(None).ok()?.view())
+    let mut other = None;
+    let elements = view.bytes.chunks_exact(view.dtype.bytes()?);
+    elements
+        .map(|element| {
+            let (last, rest) = element.split_last()?;
+            // A zero may have a sign.
+            let is_zero = rest.iter().all(|byte| *byte == 0) && matches!(last, 0 | 0x80);
+            (is_zero || *other.get_or_insert(element) == element).then_some(is_zero)
+        })
+        .collect()
 }
 
 /// Marks sums of a part of what the other side adds up as well, in another order.
@@ -105,13 +104,12 @@ pub(super) fn find_sums_in_other_order(
 ) {
     let chains = [0, 1].map(|i| AddedValues::find(&sides[i], dumps[i]));
     for i in 0..2 {
-        let roots = |value: &ValueIndex| {
-            let equal = found.of_side[i][value.0]?;
-            chains[1 - i].roots.get(&equal)
-        };
         let mut marked = Vec::new();
         for (output, parts) in &chains[i].inner {
-            let mut roots = parts.iter().map(roots);
+            let mut roots = parts.iter().map(|value| {
+                let equal = found.of_side[i][value.0]?;
+                chains[1 - i].roots.get(&equal)
+            });
             let first = roots.next().flatten().cloned().unwrap_or_default();
             let common = roots.try_fold(first, |mut common, roots| {
                 common.retain(|root| roots.is_some_and(|roots| roots.contains(root)));
@@ -138,12 +136,11 @@ struct AddedValues {
 
 impl AddedValues {
     fn find(side: &SideValues, dump: &ComparedDump) -> AddedValues {
-        let adds = |run: usize| ADDING.contains(&plain_type(&dump.runs[run].op_type).as_str());
         let mut runs: Vec<usize> = side
             .outputs
             .keys()
             .copied()
-            .filter(|run| adds(*run))
+            .filter(|run| ADDING.contains(&plain_type(&dump.runs[*run].op_type).as_str()))
             .collect();
         runs.sort_unstable();
         let mut found = AddedValues::default();
@@ -156,7 +153,7 @@ impl AddedValues {
                 parts.flat_map(|part| found.inner.get(&part).cloned().unwrap_or(vec![part]));
             let parts: Vec<ValueIndex> = parts.collect();
             if let [reader] = side.values[output.0].readers[..]
-                && adds(reader)
+                && ADDING.contains(&plain_type(&dump.runs[reader].op_type).as_str())
                 && reader > run
             {
                 found.inner.insert(output, parts);

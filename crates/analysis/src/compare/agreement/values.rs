@@ -98,6 +98,11 @@ impl DumpValue {
             && (self.stats.min < self.stats.max || self.stats.has_non_finite())
     }
 
+    /// Whether the model computes it, and agreement with another value is no coincidence.
+    pub(super) fn is_computed(&self) -> bool {
+        !self.is_outside && self.is_distinctive()
+    }
+
     /// Whether both may have the same elements in another order, as a weight that is stored
     /// transposed, or in blocks of channels that are filled up with zeros.
     pub(super) fn is_permutation_of(&self, other: &DumpValue) -> bool {
@@ -195,8 +200,8 @@ impl SideValues {
                     first: at,
                     readers: Vec::new(),
                     n_makers: 0,
-                    has_counts: side.runs[at.run].slots[at.slot].has_elements,
-                    rounding: rounding(&side.runs[at.run].slots[at.slot], dtype),
+                    has_counts: side.slot(at).has_elements,
+                    rounding: rounding(side.slot(at), dtype),
                     coarsest: dtype,
                     is_integer: is_integer(dtype),
                     is_extents: is_integer(dtype) && stats.counts.n_elements <= N_EXTENTS_MAX,
@@ -206,7 +211,7 @@ impl SideValues {
                 ValueIndex(found.values.len() - 1)
             });
             found.of_slot.insert(at, value);
-            match side.runs[at.run].slots[at.slot].side {
+            match side.slot(at).side {
                 SlotSide::Input => {
                     found.inputs.entry(at.run).or_default().insert(value);
                 }
@@ -229,12 +234,9 @@ impl SideValues {
             }
         }
         for (&run, inputs) in &found.inputs {
-            let makes = |value: &ValueIndex| {
-                let outputs = found.outputs.get(&run);
-                outputs.is_some_and(|outputs| outputs.iter().any(|output| output != value))
-            };
+            let outputs = found.outputs.get(&run);
             for value in inputs {
-                if makes(value) {
+                if outputs.is_some_and(|outputs| outputs.iter().any(|output| output != value)) {
                     found.values[value.0].readers.push(run);
                 }
             }
@@ -281,7 +283,6 @@ impl SideValues {
     fn tell_coarsest(&mut self, side: &ComparedDump) {
         let mut runs: Vec<usize> = self.outputs.keys().copied().collect();
         runs.sort_unstable();
-        let is_cast = |run: usize| is_one_of(&CAST_TYPES, &side.runs[run]);
         for run in runs {
             let inputs = self.inputs.get(&run).into_iter().flatten();
             let computed = inputs.filter(|value| !self.values[value.0].is_outside);
@@ -294,9 +295,10 @@ impl SideValues {
                 let Some(inherited) = inherited.filter(|_| unit(of.coarsest).is_some()) else {
                     continue;
                 };
-                let is_only_widened = is_cast(run)
+                let mut readers = of.readers.iter();
+                let is_only_widened = is_one_of(&CAST_TYPES, &side.runs[run])
                     && !of.readers.is_empty()
-                    && of.readers.iter().all(|reader| is_cast(*reader));
+                    && readers.all(|reader| is_one_of(&CAST_TYPES, &side.runs[*reader]));
                 self.values[output.0].coarsest = if is_only_widened {
                     inherited
                 } else {
@@ -355,27 +357,24 @@ impl SideValues {
                 .copied()
                 .collect();
             inputs.sort_unstable();
-            let is_known = |value: &ValueIndex| {
-                let of = &self.values[value.0];
-                of.is_outside || is_rejoined[value.0] || !of.is_distinctive()
-            };
             let outputs = &self.outputs[&run];
             let is_found = outputs
                 .iter()
                 .any(|value| self.values[value.0].is_distinctive() && equals[value.0].is_some());
-            let is_new = |value: &ValueIndex| {
+            let is_part = inputs.iter().all(|value| {
+                let of = &self.values[value.0];
+                of.is_outside || is_rejoined[value.0] || !of.is_distinctive()
+            }) && outputs.iter().any(|value| {
                 let of = &self.values[value.0];
                 // Operators of one framework return more than another's, such as a mean, and no
                 // operator reads it.
                 let is_aside = is_found && of.readers.is_empty();
                 !of.is_outside && !of.is_extents && !is_rejoined[value.0] && !is_aside
-            };
-            let is_part = inputs.iter().all(is_known) && outputs.iter().any(is_new);
-            let is_inner = |value: &ValueIndex| {
-                let of = &self.values[value.0];
-                !of.is_outside && of.is_distinctive() && equals[value.0].is_none()
-            };
-            let is_inner = may_be_inner && !inputs.is_empty() && inputs.iter().any(is_inner);
+            });
+            let mut computed = inputs
+                .iter()
+                .filter(|value| self.values[value.0].is_computed());
+            let is_inner = may_be_inner && computed.any(|value| equals[value.0].is_none());
             inputs.retain(|value| equals[value.0].is_some());
             // Without a common value the sides cannot diverge.
             (is_part && (is_inner || !inputs.is_empty())).then_some((run, inputs))
@@ -474,26 +473,14 @@ impl SideValues {
             }
             let readers = &self.values[i].readers;
             // Every tensor has a shape, whatever it contains.
-            let makes_data = |run: usize| {
-                let mut outputs = self.outputs[&run].iter();
+            let readers = readers.iter().filter(|run| {
+                let mut outputs = self.outputs[run].iter();
                 outputs.any(|output| {
                     let of = &self.values[output.0];
                     !of.is_extents && of.stats.counts.n_elements > 0
                 })
-            };
-            let comes_to_known = |run: &usize| {
-                // Positions of maxima, which some graphs return as well and no operator reads.
-                let is_aside = |n: usize, output: &ValueIndex| {
-                    let of = &self.values[output.0];
-                    n > 0 && of.is_integer && of.readers.is_empty()
-                };
-                let outputs = self.outputs[run].iter().enumerate();
-                let mut outputs = outputs
-                    .filter(|(n, output)| output.0 != i && !is_aside(*n, output))
-                    .map(|(_, output)| output);
-                outputs.all(|output| known[output.0] == Some(true))
-            };
-            let mut readers = readers.iter().filter(|run| makes_data(**run)).peekable();
+            });
+            let mut readers = readers.peekable();
             // Where one reader is right, another may read the value in place of a different one; and
             // what is NaN is not right, whatever comes of it.
             let counts = &self.values[i].stats.counts;
@@ -505,7 +492,17 @@ impl SideValues {
                     is_telling(&side.runs[*run].op_type)
                         && outputs.all(|output| output.0 != i && is_told[output.0])
                 });
-            let is_made = readers.peek().is_some() && readers.all(comes_to_known);
+            let is_made = readers.peek().is_some()
+                && readers.all(|run| {
+                    let mut outputs = self.outputs[run].iter().enumerate();
+                    outputs.all(|(n, output)| {
+                        let of = &self.values[output.0];
+                        // Positions of maxima, which some graphs return as well and no operator
+                        // reads.
+                        let is_aside = n > 0 && of.is_integer && of.readers.is_empty();
+                        output.0 == i || is_aside || known[output.0] == Some(true)
+                    })
+                });
             let is_rejoined = is_told[i] || is_made || steers[i];
             known[i] = Some(is_rejoined);
         }
@@ -523,14 +520,14 @@ impl SideValues {
         let mut steers = vec![false; self.values.len()];
         for &i in in_reverse {
             let readers = &self.values[i].readers;
-            let only_steers = |run: &usize| {
-                // In place, an operator makes what it reads.
-                let mut outputs = self.outputs[run].iter();
-                outputs.all(|output| output.0 == i || steers[output.0])
-            };
             // Operators without outputs do not count as readers.
             let is_taken = numbers.contains(&ValueIndex(i)) || !readers.is_empty();
-            steers[i] = is_taken && readers.iter().all(only_steers);
+            steers[i] = is_taken
+                && readers.iter().all(|run| {
+                    // In place, an operator makes what it reads.
+                    let mut outputs = self.outputs[run].iter();
+                    outputs.all(|output| output.0 == i || steers[output.0])
+                });
         }
         steers
     }
