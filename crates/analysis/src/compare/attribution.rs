@@ -59,7 +59,7 @@ pub fn cause_of(operator: &OperatorResult) -> Cause {
 }
 
 /// The inputs or outputs that were judged.
-fn slots(operator: &OperatorResult, is_output: bool) -> impl Iterator<Item = &SlotResult> {
+fn slots(operator: &OperatorResult, is_output: bool) -> impl Iterator<Item = &SlotResult> + Clone {
     let slots = operator.slots.iter();
     slots.filter(move |slot| slot.is_output() == is_output && slot.level != VerdictLevel::Skip)
 }
@@ -90,27 +90,29 @@ fn summary(comparison: &Comparison, flow: &ValueFlow, n_ranked: usize) -> Compar
     summary
 }
 
+/// The class of an operator in the ranking.
+fn rank_class(operator: &OperatorResult) -> u8 {
+    let error = operator.error.unwrap_or_default();
+    match operator.cause {
+        Some(Cause::Own) => 0,
+        Some(Cause::Inherited) => 2,
+        // Of an operator without inputs: something before it is as bad.
+        _ if error.has_inputs => 1,
+        _ if error.outputs <= cause::AMPLIFICATION_MAX * error.inputs => 2,
+        _ => 1,
+    }
+}
+
 /// Operators by what they added, most first: before all those that are at fault themselves, and
 /// last those that pass on what they got, whose own part is a guess.
 fn ranking(operators: &[OperatorResult], n_ranked: usize) -> Vec<usize> {
     let added = |operator: &OperatorResult| operator.error.map_or(0.0, |error| error.added);
-    // Of an operator without inputs: something before it is as bad.
-    let is_like_before = |operator: &OperatorResult| {
-        let error = operator.error.unwrap_or_default();
-        !error.has_inputs && error.outputs <= cause::AMPLIFICATION_MAX * error.inputs
-    };
-    let class = |operator: &OperatorResult| match operator.cause {
-        Some(Cause::Own) => 0,
-        Some(Cause::Inherited) => 2,
-        _ if is_like_before(operator) => 2,
-        _ => 1,
-    };
     let mut ranking: Vec<&OperatorResult> = operators
         .iter()
         .filter(|operator| slots(operator, true).any(SlotResult::is_apart) && added(operator) > 0.0)
         .collect();
     ranking.sort_by(|a, b| {
-        let by_class = class(a).cmp(&class(b));
+        let by_class = rank_class(a).cmp(&rank_class(b));
         by_class
             .then(added(b).total_cmp(&added(a)))
             .then(a.index.cmp(&b.index))

@@ -85,8 +85,8 @@ fn of_cause(cause: Cause, operator: &OperatorResult) -> Certainty {
     let mut inputs = operator.inputs();
     // A weight that is another one is what differs, and no reason to doubt.
     let is_cause = |slot: &SlotResult| cause == Cause::Outside && slot.level != VerdictLevel::Pass;
-    let is_unknown = |slot: &SlotResult| is_cause(slot) && slot.parameter.is_none();
-    if inputs.clone().any(is_unknown) {
+    let mut causes = inputs.clone().filter(|slot| is_cause(slot));
+    if causes.any(|slot| slot.parameter.is_none()) {
         // The input may come from an uncompared operator.
         return Certainty::FirstDifference;
     }
@@ -106,8 +106,7 @@ fn of_cause(cause: Cause, operator: &OperatorResult) -> Certainty {
 
 /// Whether all elements were compared, and are the same.
 fn is_identical(slot: &SlotResult) -> bool {
-    let count = |metric| value_of(slot, metric);
     slot.evidence == Evidence::Tensor
-        && count(MetricId::Count).is_some()
-        && count(MetricId::Count) == count(MetricId::EqualCount)
+        && value_of(slot, MetricId::Count).is_some()
+        && value_of(slot, MetricId::Count) == value_of(slot, MetricId::EqualCount)
 }

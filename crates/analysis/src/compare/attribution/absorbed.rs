@@ -58,22 +58,22 @@ fn along(operators: &[OperatorResult], readers: &[Readers]) -> Vec<bool> {
     let mut leads_on = vec![true; operators.len()];
     // A reader that ran earlier, as in a loop, is not followed.
     for (i, operator) in operators.iter().enumerate().rev() {
-        let is_open = |(slot, result): (usize, &SlotResult)| {
-            let known = readers[i].iter().filter(|[made, _]| *made == slot);
-            let known = known.filter(|[_, reader]| *reader < operators.len());
-            let known: Vec<usize> = known.map(|&[_, reader]| reader).collect();
-            let goes_on = known.iter().any(|&reader| reader <= i || leads_on[reader]);
-            let grows = known.iter().any(|&reader| is_amplified(&operators[reader]));
-            let is_open = result.is_updated || known.is_empty() && !operator.is_unread;
-            may_differ(result) && (is_open || goes_on) || !is_exact(result) && grows
-        };
-        let mut outputs = operator.slots.iter().enumerate();
+        let slots = operator.slots.iter().enumerate();
+        let mut outputs = slots.filter(|(_, result)| result.is_output());
         // An output that was not compared does not count as agreeing.
         let mut hidden = readers[i]
             .iter()
             .filter(|[made, reader]| *made == operator.slots.len() && *reader < operators.len());
         leads_on[i] = !has_outputs(operator)
-            || outputs.any(|(slot, result)| result.is_output() && is_open((slot, result)))
+            || outputs.any(|(slot, result)| {
+                let known = readers[i].iter().filter(|[made, _]| *made == slot);
+                let known = known.filter(|[_, reader]| *reader < operators.len());
+                let known: Vec<usize> = known.map(|&[_, reader]| reader).collect();
+                let goes_on = known.iter().any(|&reader| reader <= i || leads_on[reader]);
+                let grows = known.iter().any(|&reader| is_amplified(&operators[reader]));
+                let is_open = result.is_updated || known.is_empty() && !operator.is_unread;
+                may_differ(result) && (is_open || goes_on) || !is_exact(result) && grows
+            })
             || hidden.any(|&[_, reader]| reader <= i || leads_on[reader]);
     }
     leads_on
@@ -81,11 +81,7 @@ fn along(operators: &[OperatorResult], readers: &[Readers]) -> Vec<bool> {
 
 /// Whether inputs agree and outputs do not: small differences of a value that passes may be why.
 fn is_amplified(operator: &OperatorResult) -> bool {
-    let is_apart_among = |is_output: bool| {
-        let mut slots = operator.slots.iter();
-        slots.any(|slot| slot.is_output() == is_output && slot.is_apart())
-    };
-    is_apart_among(true) && !is_apart_among(false)
+    operator.outputs().any(SlotResult::is_apart) && !operator.inputs().any(SlotResult::is_apart)
 }
 
 fn is_exact(slot: &SlotResult) -> bool {

@@ -24,15 +24,14 @@ const REORDERING: [&str; 3] = ["transpose", "permute", "t"];
 
 /// Of each operator, whether it has inputs that were not compared, or not in their order.
 pub(super) fn has_hidden_inputs(comparison: &Comparison) -> Vec<bool> {
-    let skipped = |reason: SkipReason| -> HashSet<&OperatorName> {
+    let reasons = [SkipReason::MissingSlot, SkipReason::InsideFusion];
+    let [missing, inner]: [HashSet<&OperatorName>; 2] = reasons.map(|reason| {
         let skips = comparison.skips.iter().filter(|skip| {
             let is_input = skip.slot.is_some_and(|slot| slot.side == SlotSide::Input);
             is_input && skip.reason == reason
         });
         skips.filter_map(|skip| skip.operator.as_ref()).collect()
-    };
-    let missing = skipped(SkipReason::MissingSlot);
-    let inner = skipped(SkipReason::InsideFusion);
+    });
     let mut reads_reordered = vec![false; comparison.operators.len()];
     for operator in comparison
         .operators
@@ -103,12 +102,11 @@ pub(super) fn find_cause(
     if inputs.is_empty() {
         return Some(Cause::Unknown);
     }
-    let is_rounded = || {
-        let rounded = rounded(op_type, &operator.slots);
-        let mut slots = operator.slots.iter().enumerate();
-        slots.all(|(k, slot)| !slot.is_output() || !slot.is_apart() || rounded.contains(&k))
-    };
-    let is_amplified = !is_rounded() && !is_explained(operator, &inputs, op_type);
+    let rounded = rounded(op_type, &operator.slots);
+    let mut slots = operator.slots.iter().enumerate();
+    let is_rounded =
+        slots.all(|(k, slot)| !slot.is_output() || !slot.is_apart() || rounded.contains(&k));
+    let is_amplified = !is_rounded && !is_explained(operator, &inputs, op_type);
     if inputs.iter().any(|slot| slot.is_apart()) {
         let farthest = inputs
             .iter()
@@ -146,12 +144,18 @@ fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str
     if integers.any(|slot| distance::slot_distance(slot) > 0.0) {
         return true;
     }
-    let apart = || slots(operator, true).filter(|slot| slot.is_apart());
+    let mut apart = slots(operator, true).filter(|slot| slot.is_apart());
     // Of those it is known that they differ, and not how far.
-    if apart().any(|slot| !distance::is_float(slot) || slot.evidence == Evidence::Digest) {
+    if apart
+        .clone()
+        .any(|slot| !distance::is_float(slot) || slot.evidence == Evidence::Digest)
+    {
         return true;
     }
-    let outputs = apart().map(distance::slot_distance).fold(0.0, f64::max);
+    let outputs = apart
+        .clone()
+        .map(distance::slot_distance)
+        .fold(0.0, f64::max);
     // The large values of a mask dominate the norm of an input, so that other differences do not
     // show in a relative distance.
     if is_contracting(op_type) && inputs.iter().all(|slot| slot.absolute_distance().is_some()) {
@@ -161,7 +165,7 @@ fn is_explained(operator: &OperatorResult, inputs: &[&SlotResult], op_type: &str
     match manner(op_type) {
         ErrorGrowth::Stepped => true,
         // The mean that a normalisation saves is a sum, and may be next to nothing.
-        ErrorGrowth::Steep if apart().all(|slot| slot.slot.index > 0) => {
+        ErrorGrowth::Steep if apart.all(|slot| slot.slot.index > 0) => {
             outputs <= STEEP_AMPLIFICATION_MAX * farthest
                 || is_absolutely_explained(operator, inputs)
         }

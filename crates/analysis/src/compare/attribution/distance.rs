@@ -15,16 +15,18 @@ pub(in crate::compare) fn slot_distance(slot: &SlotResult) -> f64 {
     if slot.agreement.is_some() {
         return 0.0;
     }
-    let get = |metric| value_of(slot, metric);
-    if slot.evidence == Evidence::Shape || get(MetricId::NonFiniteMismatches) > Some(0.0) {
+    if slot.evidence == Evidence::Shape || value_of(slot, MetricId::NonFiniteMismatches) > Some(0.0)
+    {
         return f64::INFINITY;
     }
     let found = match slot.evidence {
-        Evidence::Tensor if !is_float(slot) => get(MetricId::ShareUnequal),
-        Evidence::Tensor => get(MetricId::RelL2).or_else(|| get(MetricId::ShareUnequal)),
-        _ => get(MetricId::StatisticRel)
-            .or_else(|| get(MetricId::DigestRel))
-            .or_else(|| match get(MetricId::DigestMismatch) {
+        Evidence::Tensor if !is_float(slot) => value_of(slot, MetricId::ShareUnequal),
+        Evidence::Tensor => {
+            value_of(slot, MetricId::RelL2).or_else(|| value_of(slot, MetricId::ShareUnequal))
+        }
+        _ => value_of(slot, MetricId::StatisticRel)
+            .or_else(|| value_of(slot, MetricId::DigestRel))
+            .or_else(|| match value_of(slot, MetricId::DigestMismatch) {
                 Some(0.0) => Some(0.0),
                 Some(_) => Some(f64::INFINITY),
                 None => None,
@@ -46,17 +48,15 @@ pub(super) fn is_float(slot: &SlotResult) -> bool {
 pub(super) fn fill_in(operators: &mut [OperatorResult]) {
     let mut before: HashMap<OperatorPlace, f64> = HashMap::new();
     for operator in operators {
-        let largest = |is_output| {
-            slots(operator, is_output)
-                .map(slot_distance)
-                .reduce(f64::max)
-        };
-        let Some(outputs) = largest(true) else {
+        let [of_inputs, of_outputs] = [false, true].map(|is_output| {
+            let distances = slots(operator, is_output).map(slot_distance);
+            distances.reduce(f64::max)
+        });
+        let Some(outputs) = of_outputs else {
             operator.error = None;
             continue;
         };
         let place = operator.place();
-        let of_inputs = largest(false);
         let inputs = of_inputs.or(before.get(&place).copied()).unwrap_or(0.0);
         let worst = before.entry(place).or_insert(0.0);
         *worst = worst.max(outputs);

@@ -52,8 +52,9 @@ pub(super) fn find_first(comparison: &Comparison, flow: &ValueFlow) -> FirstFaul
     // began with.
     let has_grown =
         |point: &DivergencePoint| matches!(point.cause, Cause::Gradual | Cause::Inherited);
-    let is_known = |point: &DivergencePoint| point.cause == Cause::Outside;
-    let began = divergence.clone().filter(is_known);
+    let began = divergence
+        .clone()
+        .filter(|point| point.cause == Cause::Outside);
     let failure = match failure {
         Some(failure) if has_grown(&failure) => began.or(Some(failure)),
         failure => failure,
@@ -72,8 +73,10 @@ fn fed(operators: &[OperatorResult]) -> Vec<bool> {
         for &[_, reader] in &operator.readers {
             // A saved result may be damaged. A value that one step leaves to a later one comes from
             // outside the later step.
-            let is_here = |reader: &OperatorResult| reader.place() == operator.place();
-            if operators.get(reader).is_some_and(is_here) {
+            if operators
+                .get(reader)
+                .is_some_and(|reader| reader.place() == operator.place())
+            {
                 is_fed[reader] = true;
             }
         }
@@ -148,7 +151,7 @@ impl FaultSearch<'_> {
         let operators = &self.comparison.operators;
         // One operator on one side and several on the other: that holds for every shape of the pair
         // that shows it, as what one of its own name reads or makes does.
-        let is_of_several = |parting: &&PartingOperator| {
+        let partings = self.comparison.partings.iter().filter(|parting| {
             let golden = operators[parting.operator].golden.last();
             let is_part = golden.is_some_and(|golden| {
                 let op_type = &parting.name.op_type;
@@ -162,35 +165,33 @@ impl FaultSearch<'_> {
                 || is_named
                 || has_no_row
                 || !(parting.others.is_empty() && parting.rewired.is_empty())
-        };
-        let partings = self.comparison.partings.iter().filter(is_of_several);
+        });
         let is_region: HashSet<usize> = partings.map(|parting| parting.operator).collect();
         let sure = leading.iter().copied();
-        let is_sure = |i: usize| is_region.contains(&i) || !is_doubtful(&operators[i]);
-        let sure = sure.filter(|&i| is_sure(i) && !self.is_harmless(i));
+        let sure = sure.filter(|&i| {
+            (is_region.contains(&i) || !is_doubtful(&operators[i])) && !self.is_harmless(i)
+        });
         let sure: Vec<usize> = sure.collect();
-        let accuses = |point: &DivergencePoint| matches!(point.cause, Cause::Own | Cause::Outside);
         // The effect of a changed weight may be below the limits where the weight is read, and grow
         // beyond them further on.
-        let is_quiet = |i: &usize| {
-            let mut outputs = operators[*i].outputs();
-            !self.is_absorbed[*i] || !outputs.any(|slot| slot.level == VerdictLevel::Fail)
-        };
-        let quiet: Vec<usize> = order.iter().copied().filter(is_quiet).collect();
+        let quiet = order.iter().copied().filter(|&i| {
+            let mut outputs = operators[i].outputs();
+            !self.is_absorbed[i] || !outputs.any(|slot| slot.level == VerdictLevel::Fail)
+        });
+        let quiet: Vec<usize> = quiet.collect();
         let first = LazyCell::new(|| self.first_of(level, &leading));
         // A weight that a step has changed differs in the next one.
-        let step = |point: &DivergencePoint| operators[point.operator].place().1;
         let is_later = |point: &DivergencePoint| {
             let is_weight = point.cause == Cause::Outside;
             is_weight
-                && first
-                    .as_ref()
-                    .is_some_and(|first| step(first) < step(point))
+                && first.as_ref().is_some_and(|first| {
+                    operators[first.operator].place().1 < operators[point.operator].place().1
+                })
         };
         // A difference without effect is reported only if there is no other.
         self.first_of(level, &sure)
-            .filter(|point| accuses(point) && !is_later(point))
-            .or_else(|| first.clone().filter(accuses))
+            .filter(|point| point.cause.accuses() && !is_later(point))
+            .or_else(|| first.clone().filter(|point| point.cause.accuses()))
             .or_else(|| {
                 let quiet = self.first_of(level, &quiet);
                 quiet.filter(|point| point.cause == Cause::Outside && !is_later(point))
@@ -244,26 +245,21 @@ impl FaultSearch<'_> {
         order.iter().find_map(|i| {
             let operator = &operators[*i];
             let is_told = of_partings.contains(&operator.place());
-            let changed = || {
-                operator
-                    .slots
-                    .iter()
-                    .any(|slot| slot.is_outside && reaches(slot))
-            };
+            let mut slots = operator.slots.iter();
+            let is_changed = slots.any(|slot| slot.is_outside && reaches(slot));
             // A differing input is stronger evidence than a differing output, unless its origin is
             // known. A view of a weight was not compared, and its reader has the numbers.
-            let is_first = |parting: &&&PartingOperator| {
+            let parting = partings.get(i).filter(|parting| {
                 let is_listed = operator.target.last() == Some(&parting.name);
                 let computes = !is_view_type(&parting.name.op_type);
                 let is_written = parting.change == Some(WiringChange::Overwrites);
                 let is_earlier = parting.cause == Cause::Outside && !is_listed && computes;
-                !changed() || is_written || is_earlier
-            };
-            let parting = partings.get(i).filter(is_first);
+                !is_changed || is_written || is_earlier
+            });
             if let Some(parting) = parting {
                 return Some(self.at_parting(parting));
             }
-            if is_told && !changed() {
+            if is_told && !is_changed {
                 // Tensors of several ranks are compared by the calls of a program.
                 let is_called_alike = operator.how == PairingEvidence::Name
                     && operator.slots.iter().any(|slot| slot.ranks.is_some());
@@ -345,10 +341,10 @@ impl FaultSearch<'_> {
         operator: &OperatorResult,
         level: VerdictLevel,
     ) -> Option<DivergencePoint> {
-        let reaches = |k: usize| operator.slots[k].is_apart() && operator.slots[k].level >= level;
         let op_type = type_of(operator);
-        let all = || (0..operator.slots.len()).filter(|&k| reaches(k));
-        let mut inputs = all().filter(|&k| {
+        let mut all = (0..operator.slots.len())
+            .filter(|&k| operator.slots[k].is_apart() && operator.slots[k].level >= level);
+        let mut inputs = all.clone().filter(|&k| {
             // If it was changed in place, it contains the operator's result.
             let source = self.flow.source(operator.index, k);
             let is_changed = source.is_own_output && is_in_place(op_type);
@@ -365,7 +361,7 @@ impl FaultSearch<'_> {
                 ..DivergencePoint::default()
             });
         }
-        let k = all().find(|&k| operator.slots[k].is_output())?;
+        let k = all.find(|&k| operator.slots[k].is_output())?;
         Some(DivergencePoint {
             operator: operator.index,
             slot: operator.slots[k].slot,

@@ -13,24 +13,24 @@ pub(super) fn fill_in(operators: &mut [OperatorResult], flow: &ValueFlow, is_hid
     for i in 0..operators.len() {
         let operator = &operators[i];
         let place = operator.place();
-        let has_bad = |is_output| slots(operator, is_output).any(is_bad);
+        let has_bad = [false, true].map(|is_output| slots(operator, is_output).any(is_bad));
         let has_inputs = slots(operator, false).next().is_some();
         let is_seen_before = carriers.contains_key(&place);
-        let role = match (has_bad(false), has_bad(true)) {
-            (true, true) => Some(NonFiniteRole::Propagator {
+        let role = match has_bad {
+            [true, true] => Some(NonFiniteRole::Propagator {
                 from: source_of(operators, i, flow),
             }),
             // It may have got them by what was not compared.
-            (false, true) if is_hidden[i] || (!has_inputs && is_seen_before) => {
+            [false, true] if is_hidden[i] || (!has_inputs && is_seen_before) => {
                 Some(NonFiniteRole::Propagator { from: None })
             }
-            (false, true) => Some(NonFiniteRole::Producer),
-            (true, false) if slots(operator, true).next().is_some() => {
+            [false, true] => Some(NonFiniteRole::Producer),
+            [true, false] if slots(operator, true).next().is_some() => {
                 Some(NonFiniteRole::Absorber)
             }
             _ => None,
         };
-        if has_bad(true) {
+        if has_bad[1] {
             carriers.entry(place).or_insert(i);
         }
         operators[i].non_finite = role;

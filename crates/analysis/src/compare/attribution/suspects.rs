@@ -89,13 +89,13 @@ impl<'a> SuspectSearch<'a> {
             .target
             .last()
             .map_or("", |name| name.op_type.as_str());
-        let is_changed = |k: usize| {
-            let slot = &operator.slots[k];
-            let is_own_output = flow.source(operator.index, k).is_own_output;
-            !slot.is_output() && slot.is_apart() && is_own_output
-        };
         // An operator that passes a wrong value on may have received it from far away.
-        let is_handed_on = !is_in_place(op_type) && (0..operator.slots.len()).any(is_changed);
+        let is_handed_on = !is_in_place(op_type)
+            && (0..operator.slots.len()).any(|k| {
+                let slot = &operator.slots[k];
+                let is_own_output = flow.source(operator.index, k).is_own_output;
+                !slot.is_output() && slot.is_apart() && is_own_output
+            });
         let reach = if is_handed_on {
             SuspectReach::Any
         } else {
@@ -127,8 +127,7 @@ impl<'a> SuspectSearch<'a> {
                 .into_iter()
                 .flatten()
                 .min();
-            let is_reached = |gap: usize| reach == SuspectReach::Any || gap <= 1;
-            if !nearer.is_some_and(is_reached) {
+            if !nearer.is_some_and(|gap| reach == SuspectReach::Any || gap <= 1) {
                 break;
             }
             if nearer == gap_of_unmatched {
@@ -176,8 +175,7 @@ impl<'a> SuspectSearch<'a> {
     fn skipped_slot(&self, operator: &OperatorResult, side: SlotSide) -> Option<Suspect> {
         let names = operator.target.iter().chain(&operator.golden);
         let mut skips = names.flat_map(|name| self.slots.get(name).into_iter().flatten());
-        let is_of_side = |skip: &&&Skip| skip.slot.is_some_and(|slot| slot.side == side);
-        suspect_of_skip(skips.find(is_of_side)?)
+        suspect_of_skip(skips.find(|skip| skip.slot.is_some_and(|slot| slot.side == side))?)
     }
 }
 

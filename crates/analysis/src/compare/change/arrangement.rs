@@ -102,17 +102,18 @@ pub(super) fn of_other_shape(
     } else {
         ElementPair::new(target, golden).map_or_else(Default::default, |pair| pair.same)
     };
-    let is_same = |i: usize, j: usize| {
-        let g = golden.at(j);
+    let is_same = (0..golden.len()).all(|i| {
+        let g = golden.at(i);
         same.allows(target.at(i), g, g.abs())
-    };
-    if (0..golden.len()).all(|i| is_same(i, i)) {
+    });
+    if is_same {
         return Some(TensorChange::Reshaped);
     }
     let pair = ElementPair::new(target, golden)?;
     let dims = golden.shape();
-    let is_target = |order: &Vec<usize>| permuted(order, dims) == target.shape();
-    let mut orders = orders(dims).into_iter().filter(is_target);
+    let mut orders = orders(dims)
+        .into_iter()
+        .filter(|order| permuted(order, dims) == target.shape());
     let order = orders.find(|order| transposition(order, dims).holds(&pair))?;
     let in_memory = false;
     Some(TensorChange::Axes { order, in_memory })
@@ -149,14 +150,13 @@ fn orders(dims: &[usize]) -> Vec<Vec<usize>> {
         let mut last = None;
         !long.all(|&axis| last.replace(axis).is_none_or(|before| before < axis))
     });
-    let n_moved = |order: &Vec<usize>| {
+    orders.sort_by_key(|order| {
         order
             .iter()
             .enumerate()
             .filter(|(k, axis)| k != *axis)
             .count()
-    };
-    orders.sort_by_key(n_moved);
+    });
     orders
 }
 
@@ -168,13 +168,14 @@ pub(super) fn mirrored(pair: &ElementPair<'_>) -> Option<TensorChange> {
     }
     let mut choices: Vec<u32> = (1..1_u32 << dims.len()).collect();
     choices.sort_by_key(|choice| choice.count_ones());
-    let axes_of = |choice: u32| -> Vec<usize> {
-        let axes = 0..dims.len();
-        axes.filter(|axis| choice >> axis & 1 == 1).collect()
-    };
     // Two indices in the opposite order are exchanged; axes of 1 have no order.
-    let is_long = |axes: &Vec<usize>| axes.iter().all(|&axis| dims[axis] > 2);
-    let mut choices = choices.into_iter().map(axes_of).filter(is_long);
+    let mut choices = choices
+        .into_iter()
+        .map(|choice| {
+            let axes = 0..dims.len();
+            axes.filter(|axis| choice >> axis & 1 == 1).collect()
+        })
+        .filter(|axes: &Vec<usize>| axes.iter().all(|&axis| dims[axis] > 2));
     let axes = choices.find(|axes| {
         let mut arrangement = Arrangement::in_place(dims);
         for &axis in axes {

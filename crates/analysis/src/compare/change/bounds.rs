@@ -71,13 +71,10 @@ pub(super) fn clipped(pair: &ElementPair<'_>) -> Option<TensorChange> {
     if low >= high {
         return None;
     }
-    let holds = |i: usize| {
-        let (t, g) = (pair.target.at(i), pair.golden.at(i));
+    if !pair.is_each(|t, g| {
         let e = g.clamp(low, high);
         pair.same.allows(t, e, e.abs())
-    };
-    let is_clipped = pair.samples().iter().all(|&i| holds(i)) && (0..pair.len()).all(holds);
-    if !is_clipped {
+    }) {
         return None;
     }
     let slack = pair.same.absolute;
@@ -160,21 +157,25 @@ pub(super) fn cut_off(pair: &ElementPair<'_>) -> Option<TensorChange> {
 /// The bytes of each float in the opposite order.
 pub(super) fn byte_order(pair: &ElementPair<'_>) -> Option<TensorChange> {
     let dtype = pair.golden.dtype();
-    let swapped = |x: f64| match dtype {
-        DType::F64 => f64::from_bits(x.to_bits().swap_bytes()),
-        DType::F32 => f64::from(f32::from_bits((x as f32).to_bits().swap_bytes())),
-        DType::F16 => f16::from_bits(f16::from_f64(x).to_bits().swap_bytes()).to_f64(),
-        _ => f64::NAN,
-    };
-    let holds = |i: usize| {
-        let (t, e) = (pair.target.at(i), swapped(pair.golden.at(i)));
-        t == e || (t.is_nan() && e.is_nan())
-    };
     // Where most are NaN nothing was compared.
     let n_finite = pair.sums.n as usize;
     let is_float = matches!(dtype, DType::F64 | DType::F32 | DType::F16);
     (is_float && dtype == pair.target.dtype() && n_finite > pair.len() / 2)
-        .then_some(())
-        .filter(|()| (0..pair.len()).all(holds))
-        .map(|()| TensorChange::ByteOrder)
+        .then_some(TensorChange::ByteOrder)
+        .filter(|_| {
+            pair.is_each(|t, g| {
+                let e = swapped(g, dtype);
+                t == e || (t.is_nan() && e.is_nan())
+            })
+        })
+}
+
+/// A float of this dtype with its bytes in the opposite order.
+fn swapped(x: f64, dtype: DType) -> f64 {
+    match dtype {
+        DType::F64 => f64::from_bits(x.to_bits().swap_bytes()),
+        DType::F32 => f64::from(f32::from_bits((x as f32).to_bits().swap_bytes())),
+        DType::F16 => f16::from_bits(f16::from_f64(x).to_bits().swap_bytes()).to_f64(),
+        _ => f64::NAN,
+    }
 }

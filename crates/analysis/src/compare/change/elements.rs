@@ -1,5 +1,7 @@
 //! Both tensors, and when their elements count as equal.
 
+use std::ops::Range;
+
 use opscope_tensor::{DType, Numbers};
 
 /// Number of elements on which a candidate is tested first.
@@ -319,6 +321,19 @@ impl<'a> ElementPair<'a> {
     pub(super) fn samples_hold(&self, source: impl Fn(usize) -> usize) -> bool {
         let mut samples = self.samples.iter();
         samples.all(|&i| self.is_same(i, source(i)))
+    }
+
+    /// Whether each of the target's elements and golden's are as `are_alike` says; samples first.
+    pub(super) fn is_each(&self, are_alike: impl Fn(f64, f64) -> bool) -> bool {
+        let mut elements = self.samples.iter().copied().chain(0..self.len());
+        elements.all(|i| are_alike(self.target.at(i), self.golden.at(i)))
+    }
+
+    /// Whether each element in the range equals golden's element at `source` of its position.
+    pub(super) fn holds_in(&self, range: Range<usize>, source: impl Fn(usize) -> usize) -> bool {
+        let samples = self.samples.iter().copied().filter(|i| range.contains(i));
+        let mut elements = samples.chain(range.clone());
+        elements.all(|i| self.is_same(i, source(i)))
     }
 
     /// Whether each element equals what `expected` computes from golden's: the number, and the

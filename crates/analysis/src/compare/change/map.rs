@@ -19,12 +19,9 @@ const FUNCTIONS: [ComputedFunction; 7] = [
 /// All of the target's elements are one value. A single element is not enough for this statement.
 pub(super) fn constant(pair: &ElementPair<'_>) -> Option<TensorChange> {
     let (t, g) = (pair.target, pair.golden);
-    let is_constant = |side: &super::ComparedElements<'_>| {
-        let first = side.at(0);
-        // NaN does not count as a value.
-        (0..side.len()).all(|i| side.at(i) == first)
-    };
-    (pair.len() > 1 && is_constant(t)).then(|| TensorChange::Constant {
+    // NaN does not count as a value.
+    let is_constant = pair.len() > 1 && (0..t.len()).all(|i| t.at(i) == t.at(0));
+    is_constant.then(|| TensorChange::Constant {
         value: t.at(0),
         golden: (pair.n_distinct == 1 && g.at(0).is_finite()).then(|| g.at(0)),
     })
@@ -50,29 +47,23 @@ pub(super) fn scaled_or_shifted(pair: &ElementPair<'_>) -> Option<TensorChange> 
 
 fn scaled(pair: &ElementPair<'_>) -> Option<f64> {
     let factor = rounded(pair.sums.tg / pair.sums.gg, pair.computed.relative);
-    let holds = |factor: f64| {
-        let is_usable = factor.is_finite() && factor != 0.0;
-        is_usable && pair.is_computed_by(|_, g| (factor * g, (factor * g).abs()))
-    };
-    let is_shown = || {
-        // One number that is not zero has a factor, whatever was done to it.
-        let nonzero = (0..pair.len())
-            .map(|i| pair.golden.at(i))
-            .filter(|&g| g != 0.0);
-        let mut nonzero = nonzero.filter(|g| g.is_finite());
-        let first = nonzero.next();
-        nonzero.any(|g| Some(g) != first)
-    };
-    (holds(factor) && is_shown()).then_some(factor)
+    let is_usable = factor.is_finite() && factor != 0.0;
+    if !is_usable || !pair.is_computed_by(|_, g| (factor * g, (factor * g).abs())) {
+        return None;
+    }
+    // One number that is not zero has a factor, whatever was done to it.
+    let golden = (0..pair.len()).map(|i| pair.golden.at(i));
+    let mut nonzero = golden.filter(|g| *g != 0.0 && g.is_finite());
+    let first = nonzero.next();
+    nonzero.any(|g| Some(g) != first).then_some(factor)
 }
 
 fn shifted(pair: &ElementPair<'_>) -> Option<f64> {
     let offset = (pair.sums.t - pair.sums.g) / pair.sums.n;
     let offset = rounded(offset, pair.computed.relative);
-    let holds = |offset: f64| {
-        offset.is_finite() && pair.is_computed_by(|_, g| (g + offset, g.abs().max(offset.abs())))
-    };
-    (offset != 0.0 && holds(offset)).then_some(offset)
+    let is_usable = offset.is_finite() && offset != 0.0;
+    let holds = is_usable && pair.is_computed_by(|_, g| (g + offset, g.abs().max(offset.abs())));
+    holds.then_some(offset)
 }
 
 /// Golden's times a factor plus an offset.
@@ -84,13 +75,12 @@ pub(super) fn affine(pair: &ElementPair<'_>) -> Option<TensorChange> {
     let offset = (sums.t - factor * sums.g) / sums.n;
     let offset = rounded(offset, pair.computed.relative);
     let is_usable = factor.is_finite() && offset.is_finite() && factor != 0.0;
-    let expected = |_, g: f64| {
-        (
-            factor * g + offset,
-            (factor * g).abs().max(offset.abs()).max(g.abs()),
-        )
-    };
-    (is_usable && pair.is_computed_by(expected)).then_some(TensorChange::Affine { factor, offset })
+    let holds = is_usable
+        && pair.is_computed_by(|_, g| {
+            let scaled = factor * g;
+            (scaled + offset, scaled.abs().max(offset.abs()).max(g.abs()))
+        });
+    holds.then_some(TensorChange::Affine { factor, offset })
 }
 
 /// Another function of golden's.
@@ -113,13 +103,12 @@ pub(super) fn rounded(value: f64, relative: f64) -> f64 {
     let near = relative.max(1e-9) * value.abs();
     let short = format!("{value:.2e}").parse().unwrap_or(value);
     let part = value.recip().round().recip();
-    let distance = |candidate: f64| (candidate - value).abs();
-    let nearest = if distance(part) < distance(short) {
+    let nearest = if (part - value).abs() < (short - value).abs() {
         part
     } else {
         short
     };
-    if nearest.is_finite() && distance(nearest) <= near {
+    if nearest.is_finite() && (nearest - value).abs() <= near {
         nearest
     } else {
         value

@@ -22,8 +22,7 @@ pub(super) fn only(pair: &ElementPair<'_>, tolerance: f64) -> Option<TensorChang
     let dims = pair.dims();
     let marked = marked_indices(pair);
     let share = |axis: usize| marked[axis].len() as f64 / dims[axis] as f64;
-    let narrow = |&axis: &usize| dims[axis] > 1 && share(axis) <= 0.5;
-    let narrowest = (0..dims.len()).filter(narrow);
+    let narrowest = (0..dims.len()).filter(|&axis| dims[axis] > 1 && share(axis) <= 0.5);
     let narrowest = narrowest.min_by(|&a, &b| share(a).total_cmp(&share(b)))?;
     let mut axes: Vec<AxisPart> = Vec::new();
     let mut chosen: Vec<Vec<usize>> = Vec::with_capacity(dims.len());
@@ -109,9 +108,9 @@ fn copied(
             .flat_map(|place| indices.iter().map(move |index| place + index * stride));
         places = longer.collect();
     }
-    let take = |side: &ComparedElements<'_>| {
+    let [target, golden] = [pair.target, pair.golden].map(|side| {
         let elements = places.iter().map(|&place| side.at(place)).collect();
         ComparedElements::copied(elements, &shape, side.dtype())
-    };
-    Some([take(pair.target)?, take(pair.golden)?])
+    });
+    Some([target?, golden?])
 }

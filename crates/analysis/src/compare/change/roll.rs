@@ -77,11 +77,8 @@ pub(super) fn in_memory(pair: &ElementPair<'_>) -> Option<TensorChange> {
     if pair.dims().len() < 2 {
         return None;
     }
-    let holds = |by: usize| {
-        let source = |i: usize| (i + n - by) % n;
-        pair.samples_hold(source) && (0..n).all(|i| pair.is_same(i, source(i)))
-    };
-    let by = candidates(pair).into_iter().find(|&by| holds(by))?;
+    let mut candidates = candidates(pair).into_iter();
+    let by = candidates.find(|&by| pair.holds_in(0..n, |i| (i + n - by) % n))?;
     Some(TensorChange::Moved {
         by: nearest(by, n),
         wraps: true,
@@ -92,21 +89,16 @@ pub(super) fn in_memory(pair: &ElementPair<'_>) -> Option<TensorChange> {
 pub(super) fn moved(pair: &ElementPair<'_>) -> Option<TensorChange> {
     let n = pair.len();
     let least = (OVERLAP_MIN * n as f64) as usize;
-    let holds = |by: i64| {
+    let mut candidates = candidates(pair).into_iter().map(|by| nearest(by, n));
+    let by = candidates.find(|&by| {
         let distance = by.unsigned_abs() as usize;
         let (first, end) = if by > 0 {
             (distance, n)
         } else {
             (0, n - distance)
         };
-        let source = |i: usize| (i as i64 - by) as usize;
-        let mut inside = pair.samples().iter().filter(|i| (first..end).contains(i));
-        end - first >= least
-            && inside.all(|&i| pair.is_same(i, source(i)))
-            && (first..end).all(|i| pair.is_same(i, source(i)))
-    };
-    let candidates = candidates(pair).into_iter().map(|by| nearest(by, n));
-    let by = candidates.into_iter().find(|&by| holds(by))?;
+        end - first >= least && pair.holds_in(first..end, |i| (i as i64 - by) as usize)
+    })?;
     Some(TensorChange::Moved { by, wraps: false })
 }
 

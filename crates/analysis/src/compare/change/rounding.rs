@@ -79,11 +79,7 @@ pub(super) fn to_format(pair: &ElementPair<'_>) -> Option<TensorChange> {
 }
 
 fn is_rounded(pair: &ElementPair<'_>, round: impl Fn(f64) -> f64) -> bool {
-    let holds = |i: usize| {
-        let (t, g) = (pair.target.at(i), pair.golden.at(i));
-        t == round(g) || (t.is_nan() && g.is_nan())
-    };
-    pair.samples().iter().all(|&i| holds(i)) && (0..pair.len()).all(holds)
+    pair.is_each(|t, g| t == round(g) || (t.is_nan() && g.is_nan()))
 }
 
 /// A number with this many binary digits after the first one.
@@ -144,18 +140,15 @@ fn refined(levels: &[f64], estimate: f64) -> f64 {
 fn are_multiples(pair: &ElementPair<'_>, step: f64) -> bool {
     let [low, high] = pair.sums.t_ends;
     let unit = pair.computed.relative;
-    let holds = |i: usize| {
-        let (t, g) = (pair.target.at(i), pair.golden.at(i));
-        let n_steps = (t - low) / step;
-        let slack = STEP_TOLERANCE + unit * t.abs().max(low.abs()) / step;
-        let is_multiple = (n_steps - n_steps.round()).abs() <= slack;
-        let is_near = (t - g).abs() <= (0.5 + slack) * step;
-        let is_clipped = (t == low && g < t) || (t == high && g > t);
-        (is_multiple && (is_near || is_clipped)) || t.is_nan() && g.is_nan()
-    };
     // The step must be beyond what the dtype rounds away.
-    step > 0.0
-        && unit * low.abs().max(high.abs()) < 0.1 * step
-        && pair.samples().iter().all(|&i| holds(i))
-        && (0..pair.len()).all(holds)
+    let is_coarse = step > 0.0 && unit * low.abs().max(high.abs()) < 0.1 * step;
+    is_coarse
+        && pair.is_each(|t, g| {
+            let n_steps = (t - low) / step;
+            let slack = STEP_TOLERANCE + unit * t.abs().max(low.abs()) / step;
+            let is_multiple = (n_steps - n_steps.round()).abs() <= slack;
+            let is_near = (t - g).abs() <= (0.5 + slack) * step;
+            let is_clipped = (t == low && g < t) || (t == high && g > t);
+            (is_multiple && (is_near || is_clipped)) || t.is_nan() && g.is_nan()
+        })
 }

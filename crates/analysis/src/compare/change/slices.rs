@@ -76,22 +76,23 @@ impl AxisSlices {
             .step_by(step)
             .map(|k| k / stride * stride * dim + k % stride)
             .collect();
-        let number = |side: &super::ComparedElements<'_>, index: usize| -> f64 {
-            let elements = places.iter().map(|place| side.at(place + index * stride));
-            let weighed = elements.zip(1_u32..).map(|(element, k)| {
-                // Weights without a pattern, or slices that are each other's mirror image would
-                // be the same.
-                let weight = (f64::from(k) * 0.618_033_988_749_895).fract() + 0.5;
-                if element.is_finite() {
-                    element * weight
-                } else {
-                    weight * 1e3
-                }
+        let [target, golden]: [Vec<f64>; 2] = [pair.target, pair.golden].map(|side| {
+            let numbers = (0..dim).map(|index| {
+                let elements = places.iter().map(|place| side.at(place + index * stride));
+                let weighed = elements.zip(1_u32..).map(|(element, k)| {
+                    // Weights without a pattern, or slices that are each other's mirror image would
+                    // be the same.
+                    let weight = (f64::from(k) * 0.618_033_988_749_895).fract() + 0.5;
+                    if element.is_finite() {
+                        element * weight
+                    } else {
+                        weight * 1e3
+                    }
+                });
+                weighed.sum()
             });
-            weighed.sum()
-        };
-        let all = |side| (0..dim).map(|index| number(side, index)).collect();
-        let (target, golden): (Vec<f64>, Vec<f64>) = (all(pair.target), all(pair.golden));
+            numbers.collect()
+        });
         let largest = golden.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
         let n = places.len() as f64;
         Some(AxisSlices {
@@ -122,12 +123,11 @@ impl AxisSlices {
         if is_excluded {
             return None;
         }
-        let sorted = |numbers: &[f64]| {
+        let [target, golden] = [&self.target, &self.golden].map(|numbers| {
             let mut indices: Vec<usize> = (0..numbers.len()).collect();
             indices.sort_by(|&a, &b| numbers[a].total_cmp(&numbers[b]));
             indices
-        };
-        let (target, golden) = (sorted(&self.target), sorted(&self.golden));
+        });
         let mut order = vec![0; self.len()];
         for (t, g) in target.into_iter().zip(golden) {
             if !self.is_same(t, g) {
@@ -160,15 +160,15 @@ impl AxisSlices {
     fn exchanged(&self, pair: &ElementPair<'_>) -> Option<TensorChange> {
         let mut moved = (0..self.len()).filter(|&i| !self.is_same(i, i));
         let (a, b) = (moved.next()?, moved.next()?);
-        let source = |i| match i {
-            i if i == a => b,
-            i if i == b => a,
-            i => i,
-        };
         let axis = self.axis;
         let indices = [a, b];
-        (moved.next().is_none() && self.holds(pair, source))
-            .then_some(TensorChange::Exchanged { axis, indices })
+        (moved.next().is_none()
+            && self.holds(pair, |i| match i {
+                i if i == a => b,
+                i if i == b => a,
+                i => i,
+            }))
+        .then_some(TensorChange::Exchanged { axis, indices })
     }
 
     /// The largest blocks of one length, in another order.
@@ -186,12 +186,13 @@ impl AxisSlices {
             let mut sorted = blocks.clone();
             sorted.sort_unstable();
             let is_order = sorted.into_iter().eq(0..count);
-            let source = |i: usize| blocks[i / size] * size + i % size;
-            (is_order && self.holds(pair, source)).then_some(TensorChange::Blocks {
-                axis: self.axis,
-                size,
-                order: blocks,
-            })
+            (is_order && self.holds(pair, |i| blocks[i / size] * size + i % size)).then_some(
+                TensorChange::Blocks {
+                    axis: self.axis,
+                    size,
+                    order: blocks,
+                },
+            )
         })
     }
 
@@ -203,11 +204,10 @@ impl AxisSlices {
             let counts = (2..=block / 2).filter(|&n_parts| block.is_multiple_of(n_parts));
             let n_parts = counts.into_iter().find(|&n_parts| {
                 let length = block / n_parts;
-                let source = |i: usize| {
+                self.holds(pair, |i| {
                     let (start, k) = (i / block * block, i % block);
                     start + k % n_parts * length + k / n_parts
-                };
-                self.holds(pair, source)
+                })
             })?;
             Some(TensorChange::Interleaved {
                 axis: self.axis,
@@ -220,10 +220,8 @@ impl AxisSlices {
     fn mirrored_blocks(&self, pair: &ElementPair<'_>) -> Option<TensorChange> {
         let n = self.len();
         let mut blocks = (2..n).rev().filter(|&block| n.is_multiple_of(block));
-        let block = blocks.find(|&block| {
-            let source = |i: usize| i / block * block + (block - 1 - i % block);
-            self.holds(pair, source)
-        })?;
+        let block = blocks
+            .find(|&block| self.holds(pair, |i| i / block * block + (block - 1 - i % block)))?;
         Some(TensorChange::Mirrored {
             axes: vec![self.axis],
             block,
