@@ -5,7 +5,6 @@ use opscope_store::record::SlotSide;
 use super::matching::{MatchedDumps, SlotRef};
 use super::result::{Comparison, Evidence, Party};
 use super::selection::Selection;
-use super::side::ComparedDump;
 
 /// Counts the slots of both sides that were chosen, and those of them that were compared.
 pub(super) fn count(comparison: &mut Comparison, sides: MatchedDumps<'_>, selection: &Selection) {
@@ -24,7 +23,7 @@ pub(super) fn count(comparison: &mut Comparison, sides: MatchedDumps<'_>, select
         slots.sort_unstable();
         slots.dedup();
     }
-    let of_side = |party: Party, side: &ComparedDump| {
+    let [target, golden] = [Party::Target, Party::Golden].map(|party| {
         let of_pairs = pairs
             .iter()
             .flat_map(|pair| party.pick(&pair.target, &pair.golden));
@@ -35,12 +34,12 @@ pub(super) fn count(comparison: &mut Comparison, sides: MatchedDumps<'_>, select
         let mut runs: Vec<usize> = of_pairs.chain(unmatched).copied().collect();
         runs.sort_unstable();
         runs.dedup();
-        let is_wanted = |side: SlotSide| !selection.is_outputs_only || side == SlotSide::Output;
-        let runs = runs.iter().filter_map(|&run| side.runs.get(run));
+        let runs = runs.iter();
+        let runs = runs.filter_map(|&run| party.pick(sides.target, sides.golden).runs.get(run));
         runs.flat_map(|run| &run.slots)
-            .filter(|slot| is_wanted(slot.side))
+            .filter(|slot| !selection.is_outputs_only || slot.side == SlotSide::Output)
             .count()
-    };
-    comparison.summary.target_coverage = [of_side(Party::Target, sides.target), compared[0].len()];
-    comparison.summary.golden_coverage = [of_side(Party::Golden, sides.golden), compared[1].len()];
+    });
+    comparison.summary.target_coverage = [target, compared[0].len()];
+    comparison.summary.golden_coverage = [golden, compared[1].len()];
 }

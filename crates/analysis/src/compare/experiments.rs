@@ -7,9 +7,8 @@ use opscope_store::record::SlotSide;
 use opscope_tensor::{DType, Tensor};
 
 use super::result::{
-    Comparison, Conclusion, ContractValue, DivergencePoint, Evidence, ExperimentOutcome,
-    Experiments, HealedCause, MetricId, OperatorResult, SlotKey, SlotResult, ValueState,
-    VerdictLevel,
+    Comparison, Conclusion, DivergencePoint, Evidence, ExperimentOutcome, Experiments, HealedCause,
+    MetricId, OperatorResult, SlotKey, ValueState, VerdictLevel,
 };
 use super::verdict::{Thresholds, judge_alone, value_of};
 use super::{certainty, replay};
@@ -28,8 +27,9 @@ pub(super) fn make(
 ) {
     let contract = &comparison.contract;
     // A weight that is infinite and that nothing shows leaves nothing to be healed.
-    let is_off = |value: &ContractValue| value.state.is_bad() || value.state == ValueState::Warn;
-    let is_wrong = contract.conclusion == Conclusion::Fail && contract.outputs.iter().any(is_off);
+    let mut states = contract.outputs.iter().map(|value| value.state);
+    let is_off = states.any(|state| state.is_bad() || state == ValueState::Warn);
+    let is_wrong = contract.conclusion == Conclusion::Fail && is_off;
     if let Some(experimenter) = experimenter.filter(|_| is_wrong) {
         let made = experimenter.examine(comparison, thresholds);
         comparison.experiments = made.map(Box::new);
@@ -52,9 +52,8 @@ fn name_proven(comparison: &mut Comparison) {
     let Some(cause) = experiments.causes.first().filter(|_| is_proven && is_wrong) else {
         return;
     };
-    let outputs = &comparison.contract.outputs;
-    let is_exchanged = |value: &ContractValue| value.state == ValueState::Exchanged;
-    if cause.output.is_some() && outputs.iter().any(is_exchanged) {
+    let mut outputs = comparison.contract.outputs.iter();
+    if cause.output.is_some() && outputs.any(|value| value.state == ValueState::Exchanged) {
         // The operators are right: the model returns their values in other places.
         comparison.summary.first_divergence = None;
         comparison.summary.first_failure = None;
@@ -93,9 +92,11 @@ fn slot_of(cause: &HealedCause, operator: &OperatorResult) -> SlotKey {
             .any(|slot| slot.slot == key)
             .then_some(key)
     });
-    let outputs = || operator.outputs();
-    let differs = |slot: &&SlotResult| slot.level == VerdictLevel::Fail;
-    let output = outputs().find(differs).or_else(|| outputs().next());
+    let mut outputs = operator.outputs();
+    let first_output = outputs.clone().next();
+    let output = outputs
+        .find(|slot| slot.level == VerdictLevel::Fail)
+        .or(first_output);
     let first = SlotKey {
         side: SlotSide::Output,
         index: 0,

@@ -154,14 +154,13 @@ fn other_weight(
     let own = golden.parameter_of(pair.golden)?;
     let shape = slot_of(golden, pair.golden).shape.as_ref()?;
     let n = n_elements(shape)?;
-    let is_like = |slot: &ExecutionSlot| {
-        let n_own = slot.shape.as_deref().and_then(n_elements);
-        slot.side == SlotSide::Input && slot.has_elements && n_own == Some(n)
-    };
     let runs = golden.runs.iter().enumerate();
     let places = runs.flat_map(|(run, execution)| {
         let slots = execution.slots.iter().enumerate();
-        let like = slots.filter(|(_, slot)| is_like(slot));
+        let like = slots.filter(|(_, slot)| {
+            let n_own = slot.shape.as_deref().and_then(n_elements);
+            slot.side == SlotSide::Input && slot.has_elements && n_own == Some(n)
+        });
         like.map(move |(slot, _)| SlotRef { run, slot })
     });
     let mut names: HashSet<String> = HashSet::from([own]);

@@ -86,17 +86,10 @@ impl ValueFlow {
             let first = u32::try_from(flow.sources.len()).unwrap_or(u32::MAX);
             flow.firsts.push(first);
             let own = marks.of_operator(operator);
-            let is_output = |k: usize| operator.slots[k].is_output();
             // Most inputs existed before, so this is rarely needed.
             let outputs: OnceCell<HashSet<&[Option<Mark>]>> = OnceCell::new();
-            let outputs = || {
-                outputs.get_or_init(|| {
-                    let outputs = (0..own.len()).filter(|&k| is_output(k));
-                    outputs.map(|k| &own[k][1..]).collect()
-                })
-            };
             for (k, of_slot) in own.iter().enumerate() {
-                if is_output(k) {
+                if operator.slots[k].is_output() {
                     flow.sources.push(PackedSource::default());
                     continue;
                 }
@@ -104,16 +97,22 @@ impl ValueFlow {
                     let found = *seen[which].get(of_slot[which].as_ref()?)?;
                     NonZeroU32::new(found.saturating_add(1))
                 });
-                let is_new = target.is_none() && golden.is_none();
+                let may_be_output = target.is_none() && golden.is_none();
+                let may_be_output = may_be_output && of_slot.iter().all(Option::is_some);
                 flow.sources.push(PackedSource {
                     // The numbers of the pair are more specific than one side's: many constants
                     // share those.
                     target: both.or(target),
                     golden: both.or(golden),
                     is_same: both.is_some(),
-                    is_own_output: is_new
-                        && of_slot.iter().all(Option::is_some)
-                        && outputs().contains(&of_slot[1..]),
+                    is_own_output: may_be_output
+                        && outputs
+                            .get_or_init(|| {
+                                let slots = operator.slots.iter().zip(&own);
+                                let outputs = slots.filter(|(slot, _)| slot.is_output());
+                                outputs.map(|(_, marks)| &marks[1..]).collect()
+                            })
+                            .contains(&of_slot[1..]),
                 });
             }
             // Sources are looked up before the operator's own slots are noted; otherwise an output
@@ -123,7 +122,7 @@ impl ValueFlow {
                     let Some(mark) = mark else {
                         continue;
                     };
-                    if is_output(k) {
+                    if operator.slots[k].is_output() {
                         known.insert(*mark, place);
                     } else {
                         // A reader never hides the output that it reads; a weight's first reader
@@ -224,19 +223,20 @@ impl SlotMarks {
 
     /// The mark of one side of a slot, if there are enough numbers to know it by.
     fn of_side(&mut self, slot: &SlotResult, party: Party, dtype: &str) -> Option<Mark> {
-        let get = |statistic| slot.metrics.get(MetricId::of_tensor(party, statistic));
+        let of_party = |statistic| slot.metrics.get(MetricId::of_tensor(party, statistic));
         // A pair of tensors has one count for both sides, tables have one each.
         let n = slot
             .metrics
             .get(MetricId::Count)
-            .or_else(|| get(TensorStatistic::Count));
+            .or_else(|| of_party(TensorStatistic::Count));
         // Several numbers of a shape; a lone maximum is often the same by chance.
         let telling = [
-            get(TensorStatistic::Min),
-            get(TensorStatistic::Max),
-            get(TensorStatistic::Mean),
-            get(TensorStatistic::L2Norm),
+            TensorStatistic::Min,
+            TensorStatistic::Max,
+            TensorStatistic::Mean,
+            TensorStatistic::L2Norm,
         ];
+        let telling = telling.map(of_party);
         if telling.iter().flatten().count() < 3 {
             return None;
         }

@@ -122,19 +122,20 @@ fn outcomes(
     known: &mut KnownPairs,
 ) -> Vec<Outcome> {
     // The reference may have another partner for each of several equal slots.
-    let key_of = |pair: &SlotPair| match yardsticks {
-        Some(_) => None,
-        None => same_contents::contents_of(sides, pair),
-    };
-    let keys: Vec<Option<ContentsKey>> = work.iter().map(key_of).collect();
+    let keys: Vec<Option<ContentsKey>> = work
+        .iter()
+        .map(|pair| match yardsticks {
+            Some(_) => None,
+            None => same_contents::contents_of(sides, pair),
+        })
+        .collect();
     // Of pairs with the same contents the first is measured for all.
     let mut firsts: HashSet<&ContentsKey> = HashSet::new();
-    let is_new = |key: &ContentsKey| known.get(key).is_none();
     let is_measured: Vec<bool> = keys
         .iter()
         .map(|key| {
             key.as_ref()
-                .is_none_or(|key| is_new(key) && firsts.insert(key))
+                .is_none_or(|key| known.get(key).is_none() && firsts.insert(key))
         })
         .collect();
     let own = work.iter().zip(&is_measured);
@@ -210,16 +211,17 @@ fn take(
 }
 
 fn operator(sides: MatchedDumps<'_>, index: usize, pair: &RunPair) -> OperatorResult {
-    let names = |side: &ComparedDump, runs: &[usize]| {
+    let sides_of_pair = [(sides.target, &pair.target), (sides.golden, &pair.golden)];
+    let [target, golden] = sides_of_pair.map(|(side, runs)| {
         let mut names = Vec::with_capacity(runs.len());
         let runs = runs.iter().filter_map(|&run| side.runs.get(run));
         names.extend(runs.map(OperatorName::for_execution));
         names
-    };
+    });
     OperatorResult {
         index,
-        target: names(sides.target, &pair.target),
-        golden: names(sides.golden, &pair.golden),
+        target,
+        golden,
         hidden_inputs: hidden::hidden_inputs(sides, pair),
         how: pair.how.evidence(),
         likeness: match pair.how {
@@ -231,7 +233,7 @@ fn operator(sides: MatchedDumps<'_>, index: usize, pair: &RunPair) -> OperatorRe
 }
 
 pub(super) fn slot_of(side: &ComparedDump, place: SlotRef) -> &ExecutionSlot {
-    &side.runs[place.run].slots[place.slot]
+    side.slot(place)
 }
 
 /// The result of a pair, with the bytes that were read; or why there is none.

@@ -104,7 +104,7 @@ impl NoiseSearch<'_> {
                 self.is_noise.insert(run);
             }
         }
-        let is_it = |(k, slot): (usize, &SlotResult)| {
+        let found = slots.iter().enumerate().filter_map(|(k, slot)| {
             let is_noise = if slot.is_output() {
                 is_within(slot, floor)
             } else {
@@ -115,8 +115,7 @@ impl NoiseSearch<'_> {
                 is_within(slot, read) || is_updated && is_like_finite(slot)
             };
             (is_noise && differs(slot)).then_some(k)
-        };
-        let found = slots.iter().enumerate().filter_map(is_it);
+        });
         found.filter_map(|k| Some([operator?, k])).collect()
     }
 
@@ -129,13 +128,13 @@ impl NoiseSearch<'_> {
         let owner = self.owners.get(&run);
         let is_known = owner.is_some_and(|name| self.parameters.contains(name));
         let has_state = is_known || self.states.contains(&key);
-        let is_noise = |slot: &SlotResult| {
-            let floor = self.slot_of(run, slot).map_or(0.0, |at| self.floor(at));
-            slot.slot.index == 0 && has_state && is_like_finite(slot) || is_within(slot, floor)
-        };
         let has_noise = of_inputs > 0.0 || has_state;
         let differing: Vec<&SlotResult> = inputs.filter(|slot| differs(slot)).collect();
-        if !has_noise || differing.is_empty() || !differing.into_iter().all(is_noise) {
+        let is_noise = differing.iter().all(|slot| {
+            let floor = self.slot_of(run, slot).map_or(0.0, |at| self.floor(at));
+            slot.slot.index == 0 && has_state && is_like_finite(slot) || is_within(slot, floor)
+        });
+        if !has_noise || differing.is_empty() || !is_noise {
             return Vec::new();
         }
         // Divided by its size, noise becomes a whole step.
@@ -181,8 +180,7 @@ fn differs(slot: &SlotResult) -> bool {
 }
 
 fn is_within(slot: &SlotResult, floor: f64) -> bool {
-    let is_near = || slot.absolute_distance().is_some_and(|of| of <= floor);
-    floor > 0.0 && is_like_finite(slot) && is_near()
+    floor > 0.0 && is_like_finite(slot) && slot.absolute_distance().is_some_and(|of| of <= floor)
 }
 
 /// Whether no NaN or infinity of one side is missing on the other: rounding makes none, and they are

@@ -10,16 +10,16 @@ use super::flow::{ResultSlot, ValueFlow};
 use super::matching::MatchedDumps;
 use super::metric::MetricId;
 use super::result::{
-    Comparison, Evidence, Metrics, OperatorName, OperatorResult, Skip, SkipReason, SkipSide,
-    SlotKey, SlotResult, VerdictLevel,
+    Comparison, Evidence, Metrics, OperatorName, Skip, SkipReason, SkipSide, SlotKey, SlotResult,
+    VerdictLevel,
 };
 
 /// Skips results of ranks that are alike without a note and differ from the other side, although
 /// inputs of their operators differ among ranks, and what reads them.
 pub(super) fn set_aside(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
-    let has_ranks = |operator: &OperatorResult| operator.slots.iter().any(|s| s.ranks.is_some());
     // Most comparisons have nothing in parts.
-    if !comparison.operators.iter().any(has_ranks) {
+    let mut slots = comparison.operators.iter().flat_map(|of| &of.slots);
+    if !slots.any(|slot| slot.ranks.is_some()) {
         return;
     }
     let flow = ValueFlow::trace(comparison);

@@ -14,6 +14,7 @@ use super::result::{
     AttributeDifference, Comparison, Metrics, OperatorName, OperatorResult, RuleHit, SlotResult,
     TensorSummary, VerdictLevel,
 };
+use super::statistics::has_same_extents;
 use super::verdict::{Thresholds, judge};
 use crate::compare::result::{Evidence, MetricId, RuleName, SlotKey};
 use crate::error_chain::chain;
@@ -123,11 +124,7 @@ pub fn compare(slot: SlotKey, target: &Tensor, golden: &Tensor) -> SlotResult {
         golden: info(golden).into(),
         ..SlotResult::default()
     };
-    let squeezed = |tensor: &Tensor| -> Vec<usize> {
-        let dims = tensor.shape().dims().iter();
-        dims.copied().filter(|&n| n != 1).collect()
-    };
-    if squeezed(target) != squeezed(golden) {
+    if !has_same_extents(target.shape().dims(), golden.shape().dims()) {
         result.evidence = Evidence::Shape;
         result.level = VerdictLevel::Fail;
         result.rules.push(RuleHit {
@@ -245,13 +242,15 @@ fn worst(slots: &[SlotResult]) -> VerdictLevel {
 }
 
 fn error_of(slots: &[SlotResult]) -> f64 {
-    let distance = |slot: &SlotResult| {
-        if slot.evidence == Evidence::Shape {
-            return f64::INFINITY;
-        }
-        slot.metrics.get(MetricId::RelL2).unwrap_or(0.0)
-    };
-    slots.iter().map(distance).fold(0.0, f64::max)
+    slots
+        .iter()
+        .map(|slot| {
+            if slot.evidence == Evidence::Shape {
+                return f64::INFINITY;
+            }
+            slot.metrics.get(MetricId::RelL2).unwrap_or(0.0)
+        })
+        .fold(0.0, f64::max)
 }
 
 #[cfg(test)]

@@ -176,11 +176,10 @@ pub(super) fn run_with(
     experimenter: Option<&dyn Experimenter>,
     prepare: impl Fn(&mut ComparedDump, usize),
 ) -> Result<Comparison, CompareError> {
-    let open = |name, path: &Path| open(name, path, request);
-    let mut target = open("target", &request.target)?;
-    let mut golden = open("golden", &request.golden)?;
+    let mut target = open("target", &request.target, request)?;
+    let mut golden = open("golden", &request.golden, request)?;
     let mut reference = match &request.reference {
-        Some(path) => Some(open("reference", path)?),
+        Some(path) => Some(open("reference", path, request)?),
         None => None,
     };
     let rules = put_ranks_together(request, [&mut target, &mut golden], reference.as_mut())?;
@@ -604,9 +603,10 @@ fn open(
     path: &Path,
     request: &ComparisonRequest,
 ) -> Result<ComparedDump, CompareError> {
-    let is_wanted = |place| request.selection.has_place(place);
-    let mut side = ComparedDump::open_places(path, request.n_threads, is_wanted)
-        .map_err(|source| CompareError::Open { side: name, source })?;
+    let mut side = ComparedDump::open_places(path, request.n_threads, |place| {
+        request.selection.has_place(place)
+    })
+    .map_err(|source| CompareError::Open { side: name, source })?;
     narrow(name, &mut side, request)?;
     Ok(side)
 }
@@ -643,12 +643,12 @@ fn because(problems: &[String]) -> String {
 }
 
 fn config(request: &ComparisonRequest) -> ComparisonConfig {
-    let text = |path: &Path| path.display().to_string();
+    let reference = request.reference.as_deref();
     ComparisonConfig {
         program: request.program.clone(),
-        target: text(&request.target),
-        golden: text(&request.golden),
-        reference: request.reference.as_deref().map(text),
+        target: request.target.display().to_string(),
+        golden: request.golden.display().to_string(),
+        reference: reference.map(|path| path.display().to_string()),
         options: request.options.clone(),
         ..ComparisonConfig::default()
     }

@@ -26,21 +26,17 @@ pub struct Selection {
 impl Selection {
     /// Leaves out executions of other steps and ranks.
     pub(super) fn narrow_side(&self, side: &mut ComparedDump) {
-        side.retain_runs(|_, run| self.has_place((run.place.rank, run.place.step)));
+        side.retain_runs(|_, run| self.has_place(run.place.rank_step()));
     }
 
     /// Whether a rank and a step are part of it.
     pub(super) fn has_place(&self, (rank, step): (Option<u32>, Option<u64>)) -> bool {
-        let is_in = |ranges: &[RangeInclusive<u64>], number: Option<u64>| {
+        let numbers = [(&self.steps, step), (&self.ranks, rank.map(u64::from))];
+        numbers.into_iter().all(|(ranges, number)| {
             // Constants of a graph have no step, and belong to each.
-            number.is_none_or(|number| {
-                ranges.is_empty()
-                    || ranges
-                        .iter()
-                        .any(|range: &RangeInclusive<u64>| range.contains(&number))
-            })
-        };
-        is_in(&self.steps, step) && is_in(&self.ranks, rank.map(u64::from))
+            let Some(number) = number else { return true };
+            ranges.is_empty() || ranges.iter().any(|range| range.contains(&number))
+        })
     }
 
     /// Removes operators without a selected name and type on either side, and inputs unless they
@@ -76,16 +72,16 @@ impl Selection {
     }
 
     fn is_wanted(&self, run: &OperatorExecution) -> bool {
-        // No pattern means all.
-        let is_one_of = |patterns: &[String], text: &str| {
-            patterns.is_empty() || patterns.iter().any(|pattern| is_match(pattern, text))
-        };
         // Types have no dots here, whichever form the dump has.
         let op_types: Vec<String> = self
             .op_types
             .iter()
             .map(|name| without_dots(name))
             .collect();
-        is_one_of(&self.names, &run.op_name) && is_one_of(&op_types, &run.op_type)
+        let texts = [(&self.names, &run.op_name), (&op_types, &run.op_type)];
+        // No pattern means all.
+        texts.into_iter().all(|(patterns, text)| {
+            patterns.is_empty() || patterns.iter().any(|pattern| is_match(pattern, text))
+        })
     }
 }

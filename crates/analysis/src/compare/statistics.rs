@@ -67,10 +67,9 @@ impl StatisticsMatch {
 
 impl From<Fact> for StatisticsMatch {
     fn from(fact: Fact) -> StatisticsMatch {
-        let number = |at: usize| fact.numbers.get(at).copied().unwrap_or_default();
         StatisticsMatch {
-            evidence: facts::evidence_of(number(0)),
-            n_bytes: number(1),
+            evidence: facts::evidence_of(fact.numbers.first().copied().unwrap_or_default()),
+            n_bytes: fact.numbers.get(1).copied().unwrap_or_default(),
             metrics: fact.metrics,
         }
     }
@@ -188,13 +187,8 @@ pub(super) fn table_stats(slot: &ExecutionSlot) -> Option<Stats> {
 
 /// Whether shapes are the same, apart from axes of 1.
 pub(super) fn has_same_extents<T: Copy + PartialEq + From<u8>>(a: &[T], b: &[T]) -> bool {
-    let squeezed = |dims: &[T]| {
-        dims.iter()
-            .copied()
-            .filter(|&dim| dim != T::from(1))
-            .collect::<Vec<_>>()
-    };
-    squeezed(a) == squeezed(b)
+    let [a, b] = [a, b].map(|dims| dims.iter().filter(|&&dim| dim != T::from(1)));
+    a.eq(b)
 }
 
 /// The shape of a slot in another layout; `None` unless both name their axes.
@@ -271,27 +265,23 @@ fn numbers(a: &DescribedSlot, b: &DescribedSlot, metrics: &mut Vec<(MetricId, f6
 fn scale(golden: &DescribedSlot, name: TensorStatistic, own: RoundedNumber) -> f64 {
     let finite = |name: TensorStatistic| golden.get(name).filter(|number| number.value.is_finite());
     let magnitude = |name: TensorStatistic| finite(name).map(|number| number.value.abs());
-    let rms = || {
-        let (norm, n) = (
-            magnitude(TensorStatistic::L2Norm)?,
-            magnitude(TensorStatistic::Count)?,
-        );
-        (n > 0.0).then(|| norm / n.sqrt())
-    };
+    let n = magnitude(TensorStatistic::Count).filter(|n| *n > 0.0);
+    let rms = n.zip(magnitude(TensorStatistic::L2Norm));
+    let rms = rms.map(|(n, norm)| norm / n.sqrt());
     let largest = [
         magnitude(TensorStatistic::Max),
         magnitude(TensorStatistic::Min),
-        rms(),
+        rms,
     ];
     let largest = largest.into_iter().flatten().reduce(f64::max);
-    let extreme = |name: TensorStatistic| finite(name).map_or(0.0, |number| number.value);
-    let [min, max] = [TensorStatistic::Min, TensorStatistic::Max].map(extreme);
+    let [min, max] = [TensorStatistic::Min, TensorStatistic::Max]
+        .map(|name| finite(name).map_or(0.0, |number| number.value));
     match name {
         TensorStatistic::L2Norm => own.value.abs(),
         // Scores vanish next to the numbers of a mask. A softmax reads them, so that differences of
         // a small part of 1 do not count.
         TensorStatistic::Max if masked::is_masked(min, max) => own.value.abs().max(1.0),
-        TensorStatistic::Mean => rms().or(largest).unwrap_or(own.value.abs()),
+        TensorStatistic::Mean => rms.or(largest).unwrap_or(own.value.abs()),
         _ => largest.unwrap_or(own.value.abs()),
     }
 }

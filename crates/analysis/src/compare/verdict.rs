@@ -88,11 +88,10 @@ pub(super) fn judge_along(comparison: &mut Comparison, thresholds: &Thresholds, 
             excused = cancelled(&operator.slots);
         }
         if !thresholds.is_exact {
-            let is_bad = |k: &usize| operator.slots[*k].level == VerdictLevel::Fail;
             excused.extend(
                 rounded(&op_type, &operator.slots)
                     .into_iter()
-                    .filter(is_bad),
+                    .filter(|k| operator.slots[*k].level == VerdictLevel::Fail),
             );
         }
         excused.extend(passed_on(&operator.slots, &handed_on));
@@ -214,26 +213,28 @@ fn set_aside(slot: &mut SlotResult) {
 /// pass: large values that cancel leave their errors behind, and nothing is wrong but the network's
 /// choice.
 fn cancelled(slots: &[SlotResult]) -> Vec<usize> {
-    let inputs = || slots.iter().filter(|slot| !slot.is_output());
-    let is_like = |slot: &SlotResult| slot.level == VerdictLevel::Pass && slot.agreement.is_none();
-    if !inputs().all(is_like) {
+    let mut inputs = slots.iter().filter(|slot| !slot.is_output());
+    let distances = inputs.clone().map(SlotResult::absolute_distance);
+    if !inputs.all(|slot| slot.level == VerdictLevel::Pass && slot.agreement.is_none()) {
         return Vec::new();
     }
-    let Some(of_inputs) = inputs()
-        .map(SlotResult::absolute_distance)
-        .sum::<Option<f64>>()
-    else {
+    let Some(of_inputs) = distances.sum::<Option<f64>>() else {
         return Vec::new();
     };
-    let is_it = |slot: &SlotResult| {
-        let is_kept = slot
-            .absolute_distance()
-            .is_some_and(|of| of <= CANCELLATION_MAX * of_inputs);
-        // NaN and infinities have no part in the distance, and no sum of large values excuses them.
-        let has_bad = value_of(slot, MetricId::NonFiniteMismatches) != Some(0.0);
-        slot.is_output() && slot.level == VerdictLevel::Fail && is_kept && !has_bad
-    };
-    (0..slots.len()).filter(|&k| is_it(&slots[k])).collect()
+    let limit = CANCELLATION_MAX * of_inputs;
+    outputs_without_bad(slots, |slot| {
+        slot.level == VerdictLevel::Fail && slot.absolute_distance().is_some_and(|of| of <= limit)
+    })
+}
+
+/// The outputs for which `is_it` holds and that have NaN and infinities where golden's have: these
+/// have no part in a distance, and no small distance excuses them.
+fn outputs_without_bad(slots: &[SlotResult], is_it: impl Fn(&SlotResult) -> bool) -> Vec<usize> {
+    let outputs = (0..slots.len()).filter(|&k| {
+        let is_sound = value_of(&slots[k], MetricId::NonFiniteMismatches) == Some(0.0);
+        slots[k].is_output() && is_sound && is_it(&slots[k])
+    });
+    outputs.collect()
 }
 
 /// The outputs of a sum of many elements that are no farther off than another order of the additions
@@ -242,12 +243,9 @@ pub(super) fn rounded(op_type: &str, slots: &[SlotResult]) -> Vec<usize> {
     let Some(limit) = sum_rounding(op_type, slots) else {
         return Vec::new();
     };
-    let is_it = |slot: &SlotResult| {
-        let is_small = slot.absolute_distance().is_some_and(|of| of <= limit);
-        let has_bad = value_of(slot, MetricId::NonFiniteMismatches) != Some(0.0);
-        slot.is_output() && is_small && !has_bad
-    };
-    (0..slots.len()).filter(|&k| is_it(&slots[k])).collect()
+    outputs_without_bad(slots, |slot| {
+        slot.absolute_distance().is_some_and(|of| of <= limit)
+    })
 }
 
 /// By how much the order of its additions changes a sum, as a norm; none unless its terms agree.
@@ -265,9 +263,9 @@ pub(super) fn sum_rounding(op_type: &str, slots: &[SlotResult]) -> Option<f64> {
     if !is_sum(op_type) || !is_like {
         return None;
     }
-    let n = |slot: &SlotResult| slot.golden.shape.iter().product::<u64>().max(1) as f64;
     // The error of a sum of k terms grows with their norm and the root of k.
-    let k = n(terms) / n(output);
+    let [n_terms, n_outputs] = [terms, output].map(|slot| slot.golden.n_elements().max(1) as f64);
+    let k = n_terms / n_outputs;
     let norm = value_of(terms, MetricId::GoldenL2Norm)?;
     let limit = CANCELLATION_MAX * unit(dtype_of(terms)?)? * k.sqrt() * norm;
     (k > 1.0).then_some(limit)
@@ -276,19 +274,17 @@ pub(super) fn sum_rounding(op_type: &str, slots: &[SlotResult]) -> Option<f64> {
 /// The outputs that are as far off as an input which cancellation has left so: the operator hands
 /// its elements on, as views and copies do.
 fn passed_on(slots: &[SlotResult], handed_on: &[f64]) -> Vec<usize> {
-    let is_it = |slot: &SlotResult| {
+    outputs_without_bad(slots, |slot| {
         let distance = slot.absolute_distance();
         let is_same = distance.is_some_and(|distance| {
             // A transposed tensor has the same differences, added up in another order.
-            let is_close = |known: &f64| (distance - known).abs() <= SAME_NORM * known;
-            handed_on.iter().any(is_close)
+            let mut known = handed_on.iter();
+            known.any(|known| (distance - known).abs() <= SAME_NORM * known)
         });
         // What agreement set aside is handed on all the same.
         let is_judged = slot.level == VerdictLevel::Fail || slot.agreement.is_some();
-        let has_bad = value_of(slot, MetricId::NonFiniteMismatches) != Some(0.0);
-        slot.is_output() && is_judged && is_same && !has_bad
-    };
-    (0..slots.len()).filter(|&k| is_it(&slots[k])).collect()
+        is_judged && is_same
+    })
 }
 
 /// Makes a warning of a failure.
@@ -330,20 +326,11 @@ fn names_of(operator: &OperatorResult) -> (SharedText, SharedText) {
 
 /// The worst of the outputs; of the inputs if no output was judged.
 fn level_of(operator: &OperatorResult) -> VerdictLevel {
-    let levels = |is_output: bool| {
-        let slots = operator
-            .slots
-            .iter()
-            .filter(move |slot| slot.is_output() == is_output);
-        slots
-            .map(|slot| slot.level)
-            // `Skip` sorts after `Fail`, and would hide it.
-            .filter(|level| *level != VerdictLevel::Skip)
-            .max()
-    };
-    levels(true)
-        .or_else(|| levels(false))
-        .unwrap_or(VerdictLevel::Skip)
+    let slots = operator.slots.iter();
+    // `Skip` sorts after `Fail`, and would hide it.
+    let judged = slots.filter(|slot| slot.level != VerdictLevel::Skip);
+    let worst = judged.max_by_key(|slot| (slot.is_output(), slot.level));
+    worst.map_or(VerdictLevel::Skip, |slot| slot.level)
 }
 
 fn judge_slot(slot: &mut SlotResult, limits: &[(MetricId, MetricBounds)], thresholds: &Thresholds) {
@@ -381,7 +368,12 @@ fn hits(
         };
         let natural = slot.yardstick.as_deref();
         let natural = natural.and_then(|natural| derived::value(natural, metric));
-        let hit = |bound: Option<f64>, level: VerdictLevel| {
+        let mut bounds = [
+            (bounds.fail, VerdictLevel::Fail),
+            (bounds.warn, VerdictLevel::Warn),
+        ]
+        .into_iter();
+        hits.extend(bounds.find_map(|(bound, level)| {
             let threshold = thresholds.with_yardstick(metric, bound?, natural);
             derived::is_beyond(metric, value, threshold).then_some(RuleHit {
                 metric: RuleName::Metric(metric),
@@ -389,10 +381,7 @@ fn hits(
                 threshold,
                 level,
             })
-        };
-        hits.extend(
-            hit(bounds.fail, VerdictLevel::Fail).or_else(|| hit(bounds.warn, VerdictLevel::Warn)),
-        );
+        }));
     }
     hits
 }

@@ -27,12 +27,11 @@ pub(super) fn is_large(slot: &ExecutionSlot) -> bool {
 pub(super) fn difference(
     (target, golden): (&ExecutionSlot, &ExecutionSlot),
 ) -> Result<Option<(TensorDifference, u64)>, MeasureFault> {
-    let open = |party, slot: &ExecutionSlot| {
+    let [a, b] = [(Party::Target, target), (Party::Golden, golden)].map(|(party, slot)| {
         let elements = slot.windows();
         elements.map_err(|error| MeasureFault::Read(party, error))
-    };
-    let mut a = open(Party::Target, target)?;
-    let mut b = open(Party::Golden, golden)?;
+    });
+    let (mut a, mut b) = (a?, b?);
     if !has_same_extents(a.shape.dims(), b.shape.dims()) {
         return Err(MeasureFault::Shape);
     }

@@ -110,7 +110,7 @@ impl DumpSteps {
             StepSource::Whole(side) => {
                 // Constants of a graph have no step, and form a separate place.
                 let runs = side.runs.iter();
-                runs.map(|run| (run.place.rank, run.place.step)).collect()
+                runs.map(|run| run.place.rank_step()).collect()
             }
         }
     }
@@ -131,7 +131,7 @@ impl DumpSteps {
             StepSource::Whole(side) => {
                 // The others are still needed for the units that come after this one.
                 let mut side = ComparedDump::clone(side);
-                side.retain_runs(|_, run| (run.place.rank, run.place.step) == place);
+                side.retain_runs(|_, run| run.place.rank_step() == place);
                 side
             }
         }
@@ -164,7 +164,7 @@ impl DumpSteps {
             }
             StepSource::Whole(side) => {
                 let runs = side.runs.iter();
-                let runs = runs.filter(|run| (run.place.rank, run.place.step) == place);
+                let runs = runs.filter(|run| run.place.rank_step() == place);
                 for slot in runs.flat_map(|run| &run.slots) {
                     files.paths.insert(slot.path.to_path_buf());
                     let path = slot.path.to_path_buf();

@@ -134,13 +134,15 @@ impl<'a> ComparisonUnits<'a> {
             }
             sides.push(steps);
         }
-        let chosen = |side: &DumpSteps| {
-            let places = side.places().into_iter();
-            places
-                .filter(|&place| request.selection.has_place(place))
-                .collect::<BTreeSet<RankStep>>()
-        };
-        let all: Vec<BTreeSet<RankStep>> = sides.iter().map(chosen).collect();
+        let all: Vec<BTreeSet<RankStep>> = sides
+            .iter()
+            .map(|side| {
+                let places = side.places().into_iter();
+                places
+                    .filter(|&place| request.selection.has_place(place))
+                    .collect::<BTreeSet<RankStep>>()
+            })
+            .collect();
         if let Some(at) = all.iter().position(BTreeSet::is_empty) {
             return Err(CompareError::NothingChosen { side: ROLES[at] });
         }

@@ -60,14 +60,14 @@ pub enum ChoiceError {
 /// # Errors
 /// [`ChoiceError`] if there are none, or several operators where one is meant.
 pub fn choose(side: &ComparedDump, choice: &OperatorChoice) -> Result<Vec<usize>, ChoiceError> {
-    let is_there = |run: &OperatorExecution| {
+    let all = (0..side.runs.len()).filter(|&i| {
+        let run = &side.runs[i];
         run.kind == ExecutionKind::Operator
             && choice.step.is_none_or(|step| run.place.step == Some(step))
             && choice.rank.is_none_or(|rank| run.place.rank == Some(rank))
-    };
-    let all = || (0..side.runs.len()).filter(|&i| is_there(&side.runs[i]));
+    });
     let Some(name) = &choice.name else {
-        let runs: Vec<usize> = all().collect();
+        let runs: Vec<usize> = all.collect();
         return if runs.is_empty() {
             Err(ChoiceError::Empty {
                 place: place(choice),
@@ -76,24 +76,24 @@ pub fn choose(side: &ComparedDump, choice: &OperatorChoice) -> Result<Vec<usize>
             Ok(runs)
         };
     };
-    let chosen = |fits: &dyn Fn(&OperatorExecution) -> bool| -> Vec<usize> {
-        all().filter(|&i| fits(&side.runs[i])).collect()
-    };
     if name.contains(['*', '?']) {
-        let fits = |run: &OperatorExecution| forms(run).iter().any(|form| is_match(name, form));
-        return some(side, choice, name, chosen(&fits));
+        let found = all.filter(|&i| {
+            let forms = forms(&side.runs[i]);
+            forms.iter().any(|form| is_match(name, form))
+        });
+        return some(side, choice, name, found.collect());
     }
-    let exactly = chosen(&|run: &OperatorExecution| forms(run).contains(name));
+    let exactly = all.clone().filter(|&i| forms(&side.runs[i]).contains(name));
+    let mut found: Vec<usize> = exactly.collect();
     // Full names take precedence over suffixes; otherwise `conv1` could not be chosen next to
     // `block/conv1`.
-    let found = if exactly.is_empty() {
-        chosen(&|run: &OperatorExecution| {
-            run.op_name.ends_with(name.as_str())
-                || clean_name(&run.op_name).ends_with(&clean_name(name))
-        })
-    } else {
-        exactly
-    };
+    if found.is_empty() {
+        let ends = all.filter(|&i| {
+            let own = &side.runs[i].op_name;
+            own.ends_with(name.as_str()) || clean_name(own).ends_with(&clean_name(name))
+        });
+        found = ends.collect();
+    }
     let found = some(side, choice, name, found)?;
     let operators: BTreeSet<_> = found.iter().map(|&i| identity(&side.runs[i])).collect();
     if operators.len() == 1 {

@@ -11,13 +11,11 @@ pub fn of_first(comparison: &Comparison, n: usize) -> Vec<usize> {
 
 /// How many operators make bad values, and how many pass them on.
 pub fn counts(comparison: &Comparison) -> [usize; 2] {
-    let n = |is_it: fn(&NonFiniteRole) -> bool| {
-        let roles = comparison.operators.iter();
-        let roles = roles.filter_map(|operator| operator.non_finite.as_ref());
-        roles.filter(|role| is_it(role)).count()
-    };
-    [
-        n(|role| *role == NonFiniteRole::Producer),
-        n(|role| matches!(role, NonFiniteRole::Propagator { .. })),
-    ]
+    let roles = comparison.operators.iter();
+    let roles = roles.filter_map(|operator| operator.non_finite.as_ref());
+    let producers = roles
+        .clone()
+        .filter(|role| **role == NonFiniteRole::Producer);
+    let propagators = roles.filter(|role| matches!(role, NonFiniteRole::Propagator { .. }));
+    [producers.count(), propagators.count()]
 }

@@ -137,10 +137,10 @@ impl OperatorRows {
     pub(super) fn of_slot(self, operator: &OperatorResult, slot: &SlotResult) -> Vec<ReportCell> {
         let mut cells = self.of_operator(operator);
         let rules: Vec<String> = slot.rules.iter().map(words::rule_words).collect();
-        let shape = |shape: &[u64]| {
-            let dims: Vec<String> = shape.iter().map(ToString::to_string).collect();
+        let [target_shape, golden_shape] = [&slot.target, &slot.golden].map(|tensor| {
+            let dims: Vec<String> = tensor.shape.iter().map(ToString::to_string).collect();
             text(&dims.join("x"))
-        };
+        });
         cells.extend([
             slot_cell(slot.slot),
             slot_cell(slot.golden_slot.unwrap_or(slot.slot)),
@@ -151,8 +151,8 @@ impl OperatorRows {
             text(&slot.golden.dtype),
             optional(slot.target.layout.as_ref()),
             optional(slot.golden.layout.as_ref()),
-            shape(&slot.target.shape),
-            shape(&slot.golden.shape),
+            target_shape,
+            golden_shape,
             optional(slot.layout.as_ref()),
             ReportCell::Nothing,
             ReportCell::Nothing,

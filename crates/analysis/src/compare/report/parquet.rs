@@ -161,7 +161,6 @@ impl TableInProgress {
             cells,
         };
         let text = || ColumnCells::Text(Vec::new());
-        let int = || ColumnCells::Int(Vec::new());
         let mut columns = vec![
             column("run".to_owned(), text()),
             column("golden_run".to_owned(), text()),
@@ -170,11 +169,11 @@ impl TableInProgress {
         for (name, kind) in names {
             match kind {
                 CellKind::Flag => columns.push(column(name, ColumnCells::Bool(Vec::new()))),
-                CellKind::Int => columns.push(column(name, int())),
+                CellKind::Int => columns.push(column(name, ColumnCells::Int(Vec::new()))),
                 CellKind::Number => columns.push(column(name, ColumnCells::Number(Vec::new()))),
                 CellKind::Slot => {
                     columns.push(column(name.replace("slot", "side"), text()));
-                    columns.push(column(name, int()));
+                    columns.push(column(name, ColumnCells::Int(Vec::new())));
                 }
                 CellKind::Text => columns.push(column(name, text())),
             }

@@ -3,7 +3,7 @@
 
 use super::words;
 use crate::compare::result::{
-    Comparison, FirstStep, NextDump, OperatorName, StepFault, StepFindings, VerdictLevel,
+    Comparison, FirstStep, NextDump, StepFault, StepFindings, VerdictLevel,
 };
 use crate::compare::steps::in_ranges;
 
@@ -14,9 +14,9 @@ const N_RANGES_MAX: usize = 6;
 fn shift(comparison: &Comparison) -> String {
     let mut operators = comparison.operators.iter();
     let distance = operators.find_map(|operator| {
-        let step = |names: &[OperatorName]| names.last()?.step;
-        let [target, golden] = [step(&operator.target)?, step(&operator.golden)?];
-        i64::try_from(i128::from(target) - i128::from(golden)).ok()
+        let names = [operator.target.last()?, operator.golden.last()?];
+        let [target, golden] = names.map(|name| name.step.map(i128::from));
+        i64::try_from(target? - golden?).ok()
     });
     match distance {
         None | Some(0) => String::new(),

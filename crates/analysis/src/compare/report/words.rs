@@ -186,12 +186,12 @@ fn rank_operators(slot: &SlotResult) -> Option<String> {
         .chain(replicas)
         .copied()
         .collect();
-    let is_apart = |operator: &&RankOperator| {
+    let operators = ranks.operators.iter().filter(|operator| {
         let mut ranks = operator.ranks.iter();
         apart.is_empty() || ranks.any(|rank| apart.contains(rank))
-    };
-    let operators = ranks.operators.iter().filter(is_apart).take(N_PARTS);
+    });
     let words: Vec<String> = operators
+        .take(N_PARTS)
         .map(|operator| {
             let verb = if operator.ranks.len() == 1 {
                 "computes"

@@ -102,15 +102,14 @@ fn summary(comparison: &Comparison, sheet: &mut Worksheet) -> Result<(), XlsxErr
 fn summary_rows(comparison: &Comparison) -> Vec<(&str, ReportCell)> {
     let summary = &comparison.summary;
     let config = &comparison.config;
-    let counts = |counts: [usize; 4]| {
-        let [pass, warn, fail, skip] = counts;
+    let [operators, slots] = [summary.operators, summary.slots].map(|[pass, warn, fail, skip]| {
         ReportCell::Text(format!(
             "{pass} pass, {warn} warn, {fail} fail, {skip} skip"
         ))
-    };
-    let coverage = |[n, n_compared]: [usize; 2]| {
-        ReportCell::Text(format!("{n_compared} of {n} slots compared"))
-    };
+    });
+    let coverage = [summary.target_coverage, summary.golden_coverage];
+    let [target_coverage, golden_coverage] = coverage
+        .map(|[n, n_compared]| ReportCell::Text(format!("{n_compared} of {n} slots compared")));
     let at = |index: Option<usize>| {
         let operator = index.and_then(|index| comparison.operators.get(index));
         operator.map_or(ReportCell::Nothing, |operator| {
@@ -127,10 +126,10 @@ fn summary_rows(comparison: &Comparison) -> Vec<(&str, ReportCell)> {
             columns::text(config.reference.as_deref().unwrap_or_default()),
         ),
         ("program", columns::text(&config.program)),
-        ("operators", counts(summary.operators)),
-        ("slots", counts(summary.slots)),
-        ("target coverage", coverage(summary.target_coverage)),
-        ("golden coverage", coverage(summary.golden_coverage)),
+        ("operators", operators),
+        ("slots", slots),
+        ("target coverage", target_coverage),
+        ("golden coverage", golden_coverage),
         ("bytes compared", ReportCell::Number(summary.n_bytes as f64)),
         ("skipped", ReportCell::Number(comparison.skips.len() as f64)),
         (
@@ -236,12 +235,14 @@ fn fitting(text: &str) -> String {
         return text.to_owned();
     }
     let mut n_units = 0;
-    let is_in = |c: &char| {
-        n_units += c.len_utf16();
-        // One unit stays free for the ellipsis.
-        n_units < N_UNITS_MAX
-    };
-    text.chars().take_while(is_in).chain(['…']).collect()
+    text.chars()
+        .take_while(|c| {
+            n_units += c.len_utf16();
+            // One unit stays free for the ellipsis.
+            n_units < N_UNITS_MAX
+        })
+        .chain(['…'])
+        .collect()
 }
 
 #[cfg(test)]

@@ -147,16 +147,15 @@ impl DumpGraphs {
     }
 
     fn move_producers(&mut self, numbers: &[Option<usize>]) {
-        let moved = |at: SlotRef| {
-            Some(SlotRef {
-                run: (*numbers.get(at.run)?)?,
-                ..at
-            })
-        };
         let producers = std::mem::take(&mut self.producers).into_iter();
-        self.producers = producers
-            .filter_map(|(reader, maker)| Some((moved(reader)?, moved(maker)?)))
-            .collect();
+        let moved = producers.filter_map(|(reader, maker)| {
+            let [reader, maker] = [reader, maker].map(|at| {
+                let run = (*numbers.get(at.run)?)?;
+                Some(SlotRef { run, ..at })
+            });
+            Some((reader?, maker?))
+        });
+        self.producers = moved.collect();
     }
 
     fn read(&mut self, dir: &Path, problems: &mut Vec<String>) -> Vec<usize> {
@@ -211,7 +210,8 @@ impl DumpGraphs {
     /// model.
     fn find(&self, dir: &FilesOfDir, run: &OperatorExecution) -> Option<(usize, usize)> {
         let key = (clean_name(&run.op_type), clean_name(&run.op_name));
-        let operator_in = |&file: &usize| {
+        let files = dir.by_name.get(&key)?;
+        let found = files.iter().filter_map(|&file| {
             let described = self.files.get(file)?;
             // Eager code may run other operators under the same names in each step.
             let steps = described.graph.step.zip(run.place.step);
@@ -226,9 +226,8 @@ impl DumpGraphs {
                 _ => *found.by_task.get(&run.task_id?)?,
             };
             Some((file, operator))
-        };
-        let files = dir.by_name.get(&key)?;
-        let found: Vec<(usize, usize)> = files.iter().filter_map(operator_in).collect();
+        });
+        let found: Vec<(usize, usize)> = found.collect();
         if let [only] = found[..] {
             return Some(only);
         }
@@ -237,8 +236,10 @@ impl DumpGraphs {
         let names = [model, numbered];
         names.into_iter().flatten().find_map(|name| {
             let name = clean_name(&name);
-            let is_it = |(file, _): &&(usize, usize)| self.files[*file].clean_name == name;
-            found.iter().find(is_it).copied()
+            found
+                .iter()
+                .find(|(file, _)| self.files[*file].clean_name == name)
+                .copied()
         })
     }
 
@@ -346,9 +347,10 @@ impl ComparedDump {
     /// a program that the compiler cut into several has values in place of inputs.
     fn is_between_graphs(&self, file: usize, slot: SlotRef) -> bool {
         let files = &self.described.files;
-        let is_part = |graph: &GraphFile| graph.phase == INFERENCE && graph.opsets.is_empty();
         files.len() > 1
-            && files.iter().all(|file| is_part(&file.graph))
+            && files
+                .iter()
+                .all(|file| file.graph.phase == INFERENCE && file.graph.opsets.is_empty())
             && files[file].graph.name != files[0].graph.name
             && self.parameter_of(slot).is_none()
     }
@@ -358,8 +360,10 @@ impl ComparedDump {
     pub fn writer_of(&self, slot: SlotRef) -> Option<usize> {
         let (file, written) = self.written_before(slot)?;
         let mut operators = self.described.files[file].graph.operators.iter();
-        let writes = |name: &Option<String>| name.as_deref() == Some(written);
-        let writer = operators.position(|operator| operator.outputs.iter().any(writes))?;
+        let writer = operators.position(|operator| {
+            let mut names = operator.outputs.iter();
+            names.any(|name| name.as_deref() == Some(written))
+        })?;
         let mut runs = self.described.of_run.iter();
         runs.position(|described| *described == Some((file, writer)))
     }
@@ -445,13 +449,13 @@ pub fn positions(
         .filter(|(_, slot)| slot.side == side)
         .map(|(i, slot)| (i, slot.index as usize))
         .collect();
-    let is_there = |position: usize| is_present.get(position) == Some(&true);
+    let mut present = own.iter().map(|(_, index)| is_present.get(*index));
     // Also where nothing is absent, which is nearly always.
-    if own.iter().all(|(_, index)| is_there(*index)) {
+    if present.all(|is_present| is_present == Some(&true)) {
         return own;
     }
     // A number that falls on an absent value was counted without the absent ones.
-    let present: Vec<usize> = (0..is_present.len()).filter(|&i| is_there(i)).collect();
+    let present: Vec<usize> = (0..is_present.len()).filter(|&i| is_present[i]).collect();
     let counted = own
         .iter()
         .map(|(i, index)| Some((*i, *present.get(*index)?)));

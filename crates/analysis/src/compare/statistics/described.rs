@@ -194,8 +194,8 @@ impl DescribedSlot {
     /// Marks sums as computed on a device, which adds in another order than the host, if limits of
     /// integers are 0. Tensors that the host has read have a digest as well.
     fn note_device(&mut self) {
-        let magnitude = |name: TensorStatistic| self.get(name).map(|number| number.value.abs());
-        let ends = [TensorStatistic::Max, TensorStatistic::Min].map(magnitude);
+        let ends = [TensorStatistic::Max, TensorStatistic::Min]
+            .map(|name| self.get(name).map(|number| number.value.abs()));
         let largest = ends.into_iter().flatten().fold(0.0, f64::max);
         for (name, number) in &mut self.numbers {
             if REALS.contains(name) && !is_extreme(*name) {

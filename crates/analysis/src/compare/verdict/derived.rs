@@ -22,37 +22,47 @@ pub(super) fn value(metrics: &Metrics, metric: MetricId) -> Option<f64> {
     if let Some(value) = metrics.get(metric) {
         return Some(value);
     }
-    let get = |metric| metrics.get(metric);
     match metric {
         MetricId::NonFiniteMismatches => {
-            match (get(MetricId::NanMismatches), get(MetricId::InfMismatches)) {
+            match (
+                metrics.get(MetricId::NanMismatches),
+                metrics.get(MetricId::InfMismatches),
+            ) {
                 (None, None) => None,
                 (nan, inf) => Some(nan.unwrap_or(0.0) + inf.unwrap_or(0.0)),
             }
         }
         MetricId::ShareUnequal => {
-            let (n, n_equal) = (get(MetricId::Count)?, get(MetricId::EqualCount)?);
+            let (n, n_equal) = (
+                metrics.get(MetricId::Count)?,
+                metrics.get(MetricId::EqualCount)?,
+            );
             Some(if n > 0.0 { (n - n_equal) / n } else { 0.0 })
         }
         MetricId::ScaledMaxAbs => {
-            let distance = get(MetricId::MaxAbs)?;
-            let (min, max) = (get(MetricId::GoldenMin)?, get(MetricId::GoldenMax)?);
+            let distance = metrics.get(MetricId::MaxAbs)?;
+            let (min, max) = (
+                metrics.get(MetricId::GoldenMin)?,
+                metrics.get(MetricId::GoldenMax)?,
+            );
             Some(ratio(distance, max.abs().max(min.abs())))
         }
         MetricId::SignFlipShare => {
             // In a small tensor a single flip is a large share, and values near zero have any sign.
-            let n_flips = (get(MetricId::SignFlips)? - N_CHANCE_FLIPS).max(0.0);
-            Some(ratio(n_flips, get(MetricId::FiniteCount)?))
+            let n_flips = (metrics.get(MetricId::SignFlips)? - N_CHANCE_FLIPS).max(0.0);
+            Some(ratio(n_flips, metrics.get(MetricId::FiniteCount)?))
         }
         MetricId::GainError => {
             // Where both sides are all zero the quotient is NaN, which `beyond_chance` drops.
-            let gain = get(MetricId::Cosine)? * get(MetricId::TargetL2Norm)?
-                / get(MetricId::GoldenL2Norm)?;
+            let gain = metrics.get(MetricId::Cosine)? * metrics.get(MetricId::TargetL2Norm)?
+                / metrics.get(MetricId::GoldenL2Norm)?;
             beyond_chance(metrics, (gain - 1.0).abs())
         }
         MetricId::OffsetError => {
-            let rms = get(MetricId::GoldenL2Norm)? / get(MetricId::FiniteCount)?.sqrt();
-            let offset = (get(MetricId::TargetMean)? - get(MetricId::GoldenMean)?).abs();
+            let rms =
+                metrics.get(MetricId::GoldenL2Norm)? / metrics.get(MetricId::FiniteCount)?.sqrt();
+            let offset =
+                (metrics.get(MetricId::TargetMean)? - metrics.get(MetricId::GoldenMean)?).abs();
             beyond_chance(metrics, ratio(offset, rms))
         }
         MetricId::StatisticRel => {
@@ -67,15 +77,17 @@ pub(super) fn value(metrics: &Metrics, metric: MetricId) -> Option<f64> {
 /// The systematic part of an error beyond that of independent errors of the same distance. Exists
 /// if both sides have the same finite elements, and enough of them.
 fn beyond_chance(metrics: &Metrics, error: f64) -> Option<f64> {
-    let get = |metric| metrics.get(metric);
-    if let (Some(min), Some(max)) = (get(MetricId::GoldenMin), get(MetricId::GoldenMax))
-        && masked::is_masked(min, max)
+    if let (Some(min), Some(max)) = (
+        metrics.get(MetricId::GoldenMin),
+        metrics.get(MetricId::GoldenMax),
+    ) && masked::is_masked(min, max)
     {
         // Norms and means are those of the mask.
         return None;
     }
     let has_all = value(metrics, MetricId::NonFiniteMismatches)? == 0.0;
-    let chance = N_DEVIATIONS * get(MetricId::RelL2)? / get(MetricId::FiniteCount)?.sqrt();
+    let chance =
+        N_DEVIATIONS * metrics.get(MetricId::RelL2)? / metrics.get(MetricId::FiniteCount)?.sqrt();
     (has_all && error.is_finite() && chance.is_finite()).then(|| (error - chance).max(0.0))
 }
 

@@ -66,12 +66,14 @@ fn joined(own: Option<DType>, other: Option<DType>) -> Option<DType> {
 }
 
 fn has_no_difference(slot: &SlotResult) -> bool {
-    let get = |metric| slot.metrics.get(metric);
     match slot.evidence {
         Evidence::Tensor => {
-            get(MetricId::Count).is_some() && get(MetricId::Count) == get(MetricId::EqualCount)
+            slot.metrics.get(MetricId::Count).is_some()
+                && slot.metrics.get(MetricId::Count) == slot.metrics.get(MetricId::EqualCount)
         }
-        Evidence::Statistics | Evidence::Digest => get(MetricId::DigestMismatch) == Some(0.0),
+        Evidence::Statistics | Evidence::Digest => {
+            slot.metrics.get(MetricId::DigestMismatch) == Some(0.0)
+        }
         // An uncompared slot shows no loss that could be passed on.
         _ => true,
     }

@@ -39,12 +39,16 @@ fn limit_of(bounds: MetricBounds, level: VerdictLevel) -> Option<f64> {
 
 /// The element difference that corresponds to a metric of 1.
 fn scale(slot: &SlotResult, metric: MetricId) -> Option<f64> {
-    let get = |metric| slot.metrics.get(metric);
     match metric {
         // The root mean square of what `rel_l2` divides by.
-        MetricId::RelL2 => Some(get(MetricId::Rmse)? / derived::finite_rel_l2(&slot.metrics)?),
+        MetricId::RelL2 => {
+            Some(slot.metrics.get(MetricId::Rmse)? / derived::finite_rel_l2(&slot.metrics)?)
+        }
         MetricId::ScaledMaxAbs => {
-            let ends = [get(MetricId::GoldenMin)?, get(MetricId::GoldenMax)?];
+            let ends = [
+                slot.metrics.get(MetricId::GoldenMin)?,
+                slot.metrics.get(MetricId::GoldenMax)?,
+            ];
             Some(ends[0].abs().max(ends[1].abs()))
         }
         MetricId::MaxAbs => Some(1.0),

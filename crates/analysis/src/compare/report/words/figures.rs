@@ -22,13 +22,12 @@ pub fn worst_slot(operator: &OperatorResult) -> Option<&SlotResult> {
             distance.unwrap_or(f64::NEG_INFINITY),
         )
     };
-    let is_worse = |a: &SlotResult, b: &SlotResult| {
-        let (a, b) = (key(a), key(b));
+    operator.slots.iter().reduce(|best, slot| {
+        let (a, b) = (key(slot), key(best));
         let by_kind = (a.0, a.1, a.2).cmp(&(b.0, b.1, b.2));
-        by_kind.then(a.3.total_cmp(&b.3)).is_gt()
-    };
-    let worse = |best, slot| if is_worse(slot, best) { slot } else { best };
-    operator.slots.iter().reduce(worse)
+        let is_worse = by_kind.then(a.3.total_cmp(&b.3)).is_gt();
+        if is_worse { slot } else { best }
+    })
 }
 
 /// `rel_l2 0.2 (limit 0.01)` of the rules that were broken worst. Of a failure the limits of
@@ -74,8 +73,8 @@ pub(super) fn worst_number(rules: &[RuleHit]) -> Option<String> {
 /// The rules of the worst level, sorted by excess over the limit.
 fn worst_rules(rules: &[RuleHit]) -> Vec<&RuleHit> {
     let worst = rules.iter().map(|rule| rule.level).max();
-    let of_level = |rule: &&RuleHit| Some(rule.level) == worst;
-    let mut rules: Vec<&RuleHit> = rules.iter().filter(of_level).collect();
+    let rules = rules.iter().filter(|rule| Some(rule.level) == worst);
+    let mut rules: Vec<&RuleHit> = rules.collect();
     rules.sort_by(|a, b| excess(b).total_cmp(&excess(a)));
     rules
 }
@@ -183,21 +182,25 @@ pub fn tolerance_hint(comparison: &Comparison) -> Option<String> {
 
 /// The largest absolute difference: NaN or infinite if an element is so on one side alone.
 pub fn largest_difference(slot: &SlotResult) -> Option<f64> {
-    let get = |metric| slot.metrics.get(metric);
-    let worst = get(MetricId::WorstTarget).zip(get(MetricId::WorstGolden));
+    let worst = slot
+        .metrics
+        .get(MetricId::WorstTarget)
+        .zip(slot.metrics.get(MetricId::WorstGolden));
     let worst = worst.map(|(target, golden)| (target - golden).abs());
     let n_broken = value_of(slot, MetricId::NonFiniteMismatches);
     match worst {
         Some(worst) if n_broken > Some(0.0) => Some(worst),
-        _ => get(MetricId::MaxAbs),
+        _ => slot.metrics.get(MetricId::MaxAbs),
     }
 }
 
 /// The largest difference: where it is, with both values.
 pub fn worst_element(slot: &SlotResult) -> Option<String> {
-    let get = |metric| slot.metrics.get(metric);
-    let (target, golden) = (get(MetricId::WorstTarget)?, get(MetricId::WorstGolden)?);
-    let index = position(slot, get(MetricId::WorstIndex)?);
+    let (target, golden) = (
+        slot.metrics.get(MetricId::WorstTarget)?,
+        slot.metrics.get(MetricId::WorstGolden)?,
+    );
+    let index = position(slot, slot.metrics.get(MetricId::WorstIndex)?);
     Some(format!(
         "[{index}] {} / {}",
         element(target),

@@ -108,8 +108,8 @@ fn first_difference(comparison: &Comparison) -> Option<(&'static str, String)> {
         (None, Some(parting)) => (why, others(parting) + &rewired(parting)),
         (None, None) => (why, wiring(operator)),
     };
-    let is_from_table = |slot: &SlotResult| slot.evidence == Evidence::Statistics;
-    let reach = if operator.slots.iter().any(is_from_table) {
+    let mut evidence = operator.slots.iter().map(|slot| &slot.evidence);
+    let reach = if evidence.any(|evidence| *evidence == Evidence::Statistics) {
         ", as far as statistics show"
     } else {
         ""
@@ -162,8 +162,7 @@ fn why_first(
             plain(&island.golden)
         );
     }
-    let is_unreduced = |slot: &SlotResult| slot.ranks.as_ref().is_some_and(|of| of.is_unreduced);
-    if slot.is_some_and(is_unreduced) {
+    if slot.is_some_and(|slot| slot.ranks.as_ref().is_some_and(|of| of.is_unreduced)) {
         return "the ranks read contributions that no collective reduces".to_owned();
     }
     if let Some(operators) = slot.and_then(rank_operators) {

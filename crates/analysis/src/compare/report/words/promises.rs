@@ -55,10 +55,11 @@ fn all_agree(comparison: &Comparison) -> String {
     } else {
         "outputs"
     };
-    let is_from_table = |value: &ContractValue| {
-        contract_slot(value, comparison).is_some_and(|slot| slot.evidence == Evidence::Statistics)
-    };
-    let reach = if contract.outputs.iter().any(is_from_table) {
+    let mut slots = contract
+        .outputs
+        .iter()
+        .filter_map(|value| contract_slot(value, comparison));
+    let reach = if slots.any(|slot| slot.evidence == Evidence::Statistics) {
         ", as far as statistics show"
     } else {
         ""
@@ -129,8 +130,9 @@ fn failure(comparison: &Comparison) -> String {
         .collect();
     let near = with_state(contract, ValueState::Warn);
     let Some(first) = bad.first().or(near.first()) else {
-        let is_broken = |value: &&ContractValue| contract.is_broken_weight(value, comparison);
-        let broken: Vec<&ContractValue> = contract.weights.iter().filter(is_broken).collect();
+        let broken = contract.weights.iter();
+        let broken = broken.filter(|value| contract.is_broken_weight(value, comparison));
+        let broken: Vec<&ContractValue> = broken.collect();
         return match broken.first() {
             Some(value) => format!(
                 "weight {} of {} is NaN or infinite on one side alone, which these inputs do not \
@@ -273,15 +275,14 @@ fn exchanged(value: &ContractValue, contract: &Contract, name: &str) -> String {
 
 /// ` in step 3 of rank 1`, where there are several.
 fn place(value: &ContractValue, contract: &Contract) -> String {
-    let has_others = |differs: fn(&ContractValue, &ContractValue) -> bool| {
-        contract.outputs.iter().any(|other| differs(value, other))
-    };
+    let mut steps = contract.outputs.iter().map(ContractValue::step);
     let step = value
         .step()
-        .filter(|_| has_others(|a, b| a.step() != b.step()));
+        .filter(|own| steps.any(|step| step != Some(*own)));
+    let mut ranks = contract.outputs.iter().map(ContractValue::rank);
     let rank = value
         .rank()
-        .filter(|_| has_others(|a, b| a.rank() != b.rank()));
+        .filter(|own| ranks.any(|rank| rank != Some(*own)));
     let step = step
         .map(|step| format!(" in step {step}"))
         .unwrap_or_default();

@@ -143,10 +143,9 @@ pub fn lines(comparison: &Comparison) -> Vec<String> {
     };
     // The first cause is in the verdict itself.
     let mut lines = vec![finding(experiments) + &runs];
-    let is_listed = |cause: &HealedCause| cause.index.is_none();
     let further = experiments.causes.iter().enumerate();
     let further =
-        further.filter(|(nth, cause)| *nth > 0 || is_listed(cause) || !is_proven(experiments));
+        further.filter(|(nth, cause)| *nth > 0 || cause.index.is_none() || !is_proven(experiments));
     lines.extend(further.take(N_LISTED_MAX).map(|(_, cause)| {
         format!(
             "  also {}: {}",

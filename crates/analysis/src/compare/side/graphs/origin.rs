@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use opscope_store::file_format::graph_json::GraphOperator;
-use opscope_store::record::{CallSite, SlotSide};
+use opscope_store::record::SlotSide;
 
 use super::positions;
 use crate::compare::matching::{SlotRef, is_view};
@@ -31,8 +31,9 @@ impl ComparedDump {
     /// to it has them.
     pub fn module_and_source(&self, run: usize) -> [Option<String>; 2] {
         let recorded = self.runs[run].call_site.as_deref();
-        let texts = |site: &CallSite| [&site.module, &site.source].map(|text| text.to_string());
-        let recorded = recorded.map(texts).unwrap_or_default();
+        let recorded = recorded
+            .map(|site| [&site.module, &site.source].map(|text| text.to_string()))
+            .unwrap_or_default();
         let Some(described) = self.operator_of(run) else {
             return recorded.map(|text| Some(text).filter(|text| !text.is_empty()));
         };
@@ -55,10 +56,14 @@ impl ComparedDump {
         let (_, graph, at) = self.description_of(run)?;
         let operator = graph.operators.get(at)?;
         // PyTorch graphs have no operator sets, and contain other facts in addition to arguments.
-        let decides = |name: &str| !graph.opsets.is_empty() || name.starts_with(ARGUMENT);
         let attributes = operator.attributes.iter();
-        let attributes = attributes.map(|(name, text)| (name.as_str(), text.as_str()));
-        Some(attributes.filter(|(name, _)| decides(name)).collect())
+        let attributes =
+            attributes.filter(|(name, _)| !graph.opsets.is_empty() || name.starts_with(ARGUMENT));
+        Some(
+            attributes
+                .map(|(name, text)| (name.as_str(), text.as_str()))
+                .collect(),
+        )
     }
 
     /// The training phase of an execution, if the dump's description has it.
@@ -105,7 +110,7 @@ impl ComparedDump {
 
     /// The same of what an operator reads itself, and not through a view.
     pub(in crate::compare) fn parameter_read(&self, slot: SlotRef) -> Option<String> {
-        let recorded = self.runs[slot.run].slots[slot.slot].record();
+        let recorded = self.slot(slot).record();
         if let Some(name) = &recorded.parameter {
             return Some(name.to_string());
         }
