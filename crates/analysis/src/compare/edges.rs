@@ -132,36 +132,29 @@ impl<'a> Edges<'a> {
                 if result.is_output() || !result.is_apart() {
                     continue;
                 }
-                let is_left_out = |(side, at): (usize, SlotRef)| {
-                    let made = self.dumps[side].producer_of(at);
-                    made.is_some_and(|made| self.left_out[side].contains(&made.run))
-                };
                 if [(0, slot.target), (1, slot.golden)]
                     .into_iter()
-                    .any(is_left_out)
+                    .any(|(side, at)| {
+                        let made = self.dumps[side].producer_of(at);
+                        made.is_some_and(|made| self.left_out[side].contains(&made.run))
+                    })
                 {
                     result.is_unseen = true;
                     result.is_outside = false;
                     continue;
                 }
                 // Where one side shows a parameter itself, the other may compute it.
-                let is_parameter = |side: usize| {
-                    let [own, other] = [slot.target, slot.golden];
-                    let [own, other] = if side == 0 {
-                        [own, other]
-                    } else {
-                        [other, own]
-                    };
+                let sides = [(0, slot.target, slot.golden), (1, slot.golden, slot.target)];
+                result.is_outside |= sides.into_iter().any(|(side, own, other)| {
                     self.dumps[side].parameter_of(own).is_some()
                         && self.dumps[side].producer_of(own).is_none()
                         && self.dumps[1 - side].producer_of(other).is_some()
                         && self.is_of_constants(1 - side, other)
-                };
-                result.is_outside |= is_parameter(0) || is_parameter(1);
+                });
                 // Tensors of ranks are not known by values that were made before.
-                let is_named = |side: usize, at| self.dumps[side].parameter_of(at).is_some();
-                result.is_outside |=
-                    result.ranks.is_some() && is_named(0, slot.target) && is_named(1, slot.golden);
+                result.is_outside |= result.ranks.is_some()
+                    && self.dumps[0].parameter_of(slot.target).is_some()
+                    && self.dumps[1].parameter_of(slot.golden).is_some();
                 if !is_described {
                     continue;
                 }
@@ -246,14 +239,13 @@ impl<'a> Edges<'a> {
                 .or_else(|| self.unseen_before(operator, operators))
                 .or_else(|| self.uncompared_before(operator, operators));
             // Values may identify one of several operators.
-            let is_told = |parting: &PartingOperator| {
-                parting.rewired.is_empty()
+            found.extend(parting.filter(|parting| {
+                !(parting.rewired.is_empty()
                     && comparison.partings.iter().any(|known| {
                         let is_here = known.operator == operator.index;
                         is_here && known.others.is_empty() && parting.has(&known.name)
-                    })
-            };
-            found.extend(parting.filter(|parting| !is_told(parting)));
+                    }))
+            }));
         }
         for one in found {
             // An operator has one parting, and edges are better evidence than values.
@@ -327,14 +319,12 @@ impl<'a> Edges<'a> {
     ) -> Option<PartingOperator> {
         let members = self.inputs_apart(operator).find_map(|(_, slots, result)| {
             // One side may compute something from a parameter that the other reads itself.
-            let is_parameter = |side: usize| {
-                let dump = self.dumps[side];
-                let is_given = dump.producer_of(slots[side]).is_none();
-                !result.is_outside && is_given && dump.parameter_of(slots[side]).is_some()
-            };
             let members = [0, 1].map(|side| {
+                let dump = self.dumps[side];
+                let is_given = !result.is_outside && dump.producer_of(slots[side]).is_none();
+                let is_parameter = is_given && dump.parameter_of(slots[side]).is_some();
                 let members = self.members_before(side, slots[side], operators);
-                members.or_else(|| is_parameter(side).then(Region::default))
+                members.or(is_parameter.then(Region::default))
             });
             let [Some(target), Some(golden)] = members else {
                 return None;
@@ -400,17 +390,17 @@ impl<'a> Edges<'a> {
         let pair = &self.pairs[operator.index];
         let is_executed = [(0, &pair.target), (1, &pair.golden)]
             .map(|(side, runs)| runs.iter().any(|&run| self.dumps[side].is_executed(run)));
-        let is_wrong = |slot: &SlotResult| slot.is_apart() && slot.agreement.is_none();
-        if is_executed[0] == is_executed[1] || !operator.slots.iter().any(is_wrong) {
+        let mut apart = operator.slots.iter().filter(|slot| slot.is_apart());
+        let is_wrong = apart.any(|slot| slot.agreement.is_none());
+        if is_executed[0] == is_executed[1] || !is_wrong {
             return None;
         }
         let apart = self.inputs_apart(operator).map(|(_, slots, _)| slots[0]);
         let mut open: Vec<SlotRef> = apart.collect();
         if open.is_empty() {
-            let is_compared = |slot: &SlotRef| pair.slots.iter().any(|own| own.target == *slot);
             let runs = pair.target.iter();
             let inputs = runs.flat_map(|&run| self.dumps[0].inputs_of(run));
-            open.extend(inputs.filter(|slot| !is_compared(slot)));
+            open.extend(inputs.filter(|slot| !pair.slots.iter().any(|own| own.target == *slot)));
         }
         let mut open = open.into_iter();
         let (slot, region) = open.find_map(|slot| {
@@ -424,7 +414,7 @@ impl<'a> Edges<'a> {
         Some(PartingOperator {
             operator: operator.index,
             name: operator.target.last().cloned()?,
-            slot: self.dumps[0].runs[slot.run].slots[slot.slot].key(),
+            slot: self.dumps[0].slot(slot).key(),
             cause: Cause::Unknown,
             others: members
                 .take(N_NEAREST_MAX)
@@ -529,15 +519,14 @@ impl<'a> Edges<'a> {
         let at = pair.slots.iter().position(|slot| slot.target == made)?;
         let own = pair.slots[at].golden;
         let agrees = operators[maker].slots[at].level == VerdictLevel::Pass;
-        let name = |run: usize| OperatorName::for_execution(&self.dumps[1].runs[run]);
         // After an operator that the target lacks, golden's input leads to the same value.
         let golden = self.members_before(1, slots[1], operators);
         let leads_here = golden.is_none_or(|region| region.borders.contains(&own));
         let is_other = self.operators[1].contains_key(&read.run) || !leads_here;
         (agrees && own != read && is_other).then(|| RewiredInput {
             slot: result.slot,
-            golden: name(own.run),
-            instead: Some(name(read.run)),
+            golden: OperatorName::for_execution(&self.dumps[1].runs[own.run]),
+            instead: Some(OperatorName::for_execution(&self.dumps[1].runs[read.run])),
         })
     }
 }
@@ -559,11 +548,10 @@ impl Edges<'_> {
         // A replaced weight is a separate finding.
         let is_made = made != read && slot(made).is_output() && slot(read).is_output();
         let agrees = slot(made).level == VerdictLevel::Pass;
-        let name = |at: ResultSlot| operators[at.operator].golden.last().cloned();
         (is_made && agrees).then_some(RewiredInput {
             slot: operators[operator].slots[k].slot,
-            golden: name(made)?,
-            instead: name(read),
+            golden: operators[made.operator].golden.last().cloned()?,
+            instead: operators[read.operator].golden.last().cloned(),
         })
     }
 }

@@ -98,10 +98,9 @@ fn place_of(contract: &Contract, comparison: &Comparison) -> Option<DivergencePo
         }
         // Kernels of integers round otherwise than floats between quantisers, here and there.
         (Conclusion::Fail, loss) if contract.has_quantised && is_vague(comparison) => {
-            let vague = || comparison.summary.headline().cloned();
-            let vague = vague().map(|point| DivergencePoint {
+            let vague = comparison.summary.headline().map(|point| DivergencePoint {
                 cause: Cause::Unknown,
-                ..point
+                ..point.clone()
             });
             loss.map(|loss| point_of(loss, true)).or(vague)
         }
@@ -179,8 +178,7 @@ fn excused_output(contract: &Contract, comparison: &Comparison) -> Option<Diverg
         let mut operators = comparison.operators.iter();
         let operator = operators.find(|operator| operator.target.last() == Some(name))?;
         let mut slots = operator.slots.iter();
-        let is_excused = |slot: &&SlotResult| slot.is_output() && slot.agreement.is_some();
-        let slot = slots.find(is_excused)?;
+        let slot = slots.find(|slot| slot.is_output() && slot.agreement.is_some())?;
         Some(DivergencePoint {
             operator: operator.index,
             slot: slot.slot,
@@ -241,11 +239,11 @@ fn by_outputs(
     let first_bad = contract.outputs.iter().find(|value| value.state.is_bad());
     // If all outputs agree, a padded batch may correspond to one without padding. What no operator
     // reads need not be all that a caller gets, and excuses no operator that is at fault itself.
-    let agree = |value: &ContractValue| value.state == ValueState::Agree;
     let is_unlisted = contract.known_by == [OutputSource::Unread; 2];
     let accuses =
         is_unlisted && !updates_shared(contract, comparison) && accuses(contract, comparison);
-    if (accuses || !contract.outputs.iter().all(agree))
+    let mut states = contract.outputs.iter().map(|value| value.state);
+    if (accuses || states.any(|state| state != ValueState::Agree))
         && let Some(message) = other_shape(comparison).filter(|_| contract.inputs.is_empty())
     {
         contract.missing.push(message);
@@ -281,9 +279,9 @@ fn by_outputs(
             Conclusion::Incomplete
         };
     }
-    let is_off = |value: &ContractValue| value.state == ValueState::Warn;
+    let mut states = contract.outputs.iter().map(|value| value.state);
     let is_wrong = slots_level(comparison) == VerdictLevel::Fail && !has_grown(comparison);
-    if contract.outputs.iter().any(is_off) && is_wrong {
+    if is_wrong && states.any(|state| state == ValueState::Warn) {
         // It shows in an output, though not by much.
         return Conclusion::Fail;
     }
@@ -301,11 +299,10 @@ fn by_outputs(
 /// Inputs of a rank that are not the same on both sides from the first step on, in words. Inputs
 /// that differ later are a finding: the data, or a result that comes back as an input.
 fn other_inputs(contract: &Contract, rank: Option<u32>, comparison: &Comparison) -> Option<String> {
-    let of_rank = || contract.inputs.iter().filter(|value| value.rank() == rank);
-    let first = of_rank().map(ContractValue::step).min()?;
-    let is_other = |value: &&ContractValue| value.state.is_bad() && value.step() == first;
-    let other: Vec<String> = of_rank()
-        .filter(is_other)
+    let of_rank = contract.inputs.iter().filter(|value| value.rank() == rank);
+    let first = of_rank.clone().map(ContractValue::step).min()?;
+    let other: Vec<String> = of_rank
+        .filter(|value| value.state.is_bad() && value.step() == first)
         .map(|value| {
             let shapes = slot_of(value, comparison).map(shapes_in_words);
             format!("`{}`{}", value.name, shapes.unwrap_or_default())
@@ -319,16 +316,14 @@ fn other_inputs(contract: &Contract, rank: Option<u32>, comparison: &Comparison)
 fn other_shape(comparison: &Comparison) -> Option<String> {
     let first = comparison.summary.first_failure.as_ref()?;
     let operator = &comparison.operators[first.operator];
-    let is_it = |slot: &&SlotResult| {
-        let [target, golden] = [&slot.target.shape, &slot.golden.shape];
-        let n_elements = |shape: &[u64]| shape.iter().product::<u64>();
+    let slot = operator.slots.iter().find(|slot| {
+        let [target, golden] = [&slot.target, &slot.golden];
         // Another form of the same tensor is not another input, nor is a number in its place.
         let is_other = slot.evidence == Evidence::Shape
-            && target.len() == golden.len()
-            && n_elements(target) != n_elements(golden);
+            && target.shape.len() == golden.shape.len()
+            && target.n_elements() != golden.n_elements();
         slot.slot == first.slot && !slot.is_output() && is_other && slot.parameter.is_none()
-    };
-    let slot = operator.slots.iter().find(is_it)?;
+    })?;
     let name = operator.target.first()?;
     (first.cause == Cause::Outside).then(|| {
         let shapes = shapes_in_words(slot);
@@ -362,8 +357,8 @@ fn accuses(contract: &Contract, comparison: &Comparison) -> bool {
     let first = comparison.summary.first_failure.as_ref();
     let has_state = contract.weights.iter().any(|value| value.state.is_bad());
     first.is_some_and(|first| {
-        let has_effect = || has_state || absorbed::leads_on(&comparison.operators)[first.operator];
-        matches!(first.cause, Cause::Own | Cause::Outside) && has_effect()
+        first.cause.accuses()
+            && (has_state || absorbed::leads_on(&comparison.operators)[first.operator])
     })
 }
 
@@ -407,18 +402,17 @@ fn uncompared(contract: &Contract, comparison: &Comparison) -> Option<String> {
         .filter(is_open)
         .map(|value| format!("`{}`", value.name))
         .collect();
-    let is_judged = |value: &ContractValue| {
-        !matches!(
-            value.state,
-            ValueState::NotCompared | ValueState::NotJudged | ValueState::Extra
-        )
-    };
     if !open.is_empty() {
         let noun = if open.len() == 1 { "output" } else { "outputs" };
         let verb = if open.len() == 1 { "was" } else { "were" };
         return Some(format!("the {noun} {} {verb} not compared", list(&open)));
     }
-    let has_any = contract.outputs.iter().any(is_judged);
+    let has_any = contract.outputs.iter().any(|value| {
+        !matches!(
+            value.state,
+            ValueState::NotCompared | ValueState::NotJudged | ValueState::Extra
+        )
+    });
     (!has_any).then(|| "two runs need not agree on any output".to_owned())
 }
 
@@ -485,13 +479,13 @@ fn by_distance(contract: &Contract, comparison: &Comparison) -> Conclusion {
 
 /// The verdict on weights that differ although the outputs agree, if there is one.
 fn by_weights(contract: &Contract, comparison: &Comparison) -> Option<Conclusion> {
-    let is_broken = |value: &ContractValue| contract.is_broken_weight(value, comparison);
-    if contract.weights.iter().any(is_broken) {
+    let mut weights = contract.weights.iter();
+    if weights.any(|value| contract.is_broken_weight(value, comparison)) {
         return Some(Conclusion::Fail);
     }
-    let differs = |value: &ContractValue| value.state.is_bad();
     // Another graph may hold the same weights in another form.
-    let is_found = contract.is_same_graph && contract.weights.iter().any(differs);
+    let is_found =
+        contract.is_same_graph && contract.weights.iter().any(|value| value.state.is_bad());
     is_found.then_some(Conclusion::Warn)
 }
 

@@ -59,8 +59,8 @@ pub(super) fn first(comparison: &Comparison) -> Option<DivergencePoint> {
 
 fn is_of_wires(parting: &PartingOperator) -> bool {
     let is_quantising = |op_type: &str| {
-        let has = |part: &str| op_type.contains(part);
-        ADDED.contains(&op_type) || has("Quant") || has("quant") || has("Integer") || has("QLinear")
+        let mut parts = ["Quant", "quant", "Integer", "QLinear"].iter();
+        ADDED.contains(&op_type) || parts.any(|part| op_type.contains(part))
     };
     let mut members = std::iter::once(&parting.name).chain(&parting.others);
     match parting.change {
@@ -73,9 +73,8 @@ fn is_of_wires(parting: &PartingOperator) -> bool {
 
 /// The slot by which an operator shows that it is defined otherwise.
 fn definition(operator: &OperatorResult) -> Option<(&SlotResult, Cause)> {
-    let differs = |slot: &&SlotResult| slot.level == VerdictLevel::Fail;
     let mut outputs = operator.outputs();
-    let output = outputs.find(differs)?;
+    let output = outputs.find(|slot| slot.level == VerdictLevel::Fail)?;
     let same_type = operator.target.last().zip(operator.golden.last());
     let is_same_type = same_type.is_some_and(|(target, golden)| target.op_type == golden.op_type);
     if is_same_type && !operator.attributes.is_empty() {
@@ -105,12 +104,14 @@ fn is_of_one_factor(slot: &SlotResult) -> bool {
 
 /// Whether one number is added to all elements, as by another zero point.
 fn is_of_one_offset(slot: &SlotResult) -> bool {
-    let get = |metric| value_of(slot, metric);
-    let (Some(largest), Some(mean)) = (get(MetricId::MaxAbs), get(MetricId::MeanAbs)) else {
+    let distances = [MetricId::MaxAbs, MetricId::MeanAbs].map(|metric| value_of(slot, metric));
+    let [Some(largest), Some(mean)] = distances else {
         return false;
     };
-    let means = get(MetricId::TargetMean).zip(get(MetricId::GoldenMean));
-    let is_nearly = |part: f64, whole: f64| part >= NEARLY_ALL * whole;
-    let offset = means.map_or(0.0, |(target, golden)| (target - golden).abs());
-    is_nearly(mean, largest) && is_nearly(offset, mean)
+    let means = [MetricId::TargetMean, MetricId::GoldenMean].map(|metric| value_of(slot, metric));
+    let offset = match means {
+        [Some(target), Some(golden)] => (target - golden).abs(),
+        _ => 0.0,
+    };
+    mean >= NEARLY_ALL * largest && offset >= NEARLY_ALL * mean
 }

@@ -154,17 +154,16 @@ impl<'a> Walk<'a> {
         let carried = self.carried();
         let growth = |loss: &QuantisedLoss| loss.behind / (loss.before + ROUNDING);
         let losses = inputs.chain(outputs).filter(|loss| loss.behind.is_finite());
-        let is_most = |loss: &QuantisedLoss| loss.behind >= at_end * LOSS_OF_END;
-        let losses = losses.filter(|loss| growth(loss) >= GROWTH_MIN && is_most(loss));
+        let losses =
+            losses.filter(|loss| growth(loss) >= GROWTH_MIN && loss.behind >= at_end * LOSS_OF_END);
         // A loss of one operator fades where its output is added to others, though not at once. A
         // value that agrees again before it reaches an output is not a loss: its real partner is
         // another one.
-        let reaches_end = |loss: &QuantisedLoss| {
+        let losses = losses.filter(|loss| {
             let least = carried[loss.operator];
             let loss = loss.behind.min(UNRELATED);
             least >= at_end * CARRIED_OF_END && least >= loss * CARRIED_OF_LOSS
-        };
-        let losses = losses.filter(reaches_end);
+        });
         // The first of equal ones, so that the result does not depend on threads and maps.
         losses.reduce(|most, next| {
             if growth(&next) > growth(&most) {
@@ -220,8 +219,7 @@ impl<'a> Walk<'a> {
             }
         }
         let is_narrower = names.len() <= loss.others.len();
-        let is_member = |name: &OperatorName| Some(name) != reader;
-        match names.iter().position(is_member) {
+        match names.iter().position(|name| Some(name) != reader) {
             Some(first) if is_narrower => {
                 let name = names.remove(first);
                 QuantisedLoss {
@@ -507,14 +505,14 @@ impl<'a> Walk<'a> {
             return false;
         };
         let expected = self.expected(runs[1], parameter).unwrap_or_default();
-        let off = |value: f64| {
+        let [written, read] = [written, read].map(|value| {
             let distances = expected.iter().map(|expected| match parameter {
                 CodesParameter::Scale => (value / expected).ln().abs(),
                 CodesParameter::ZeroPoint => (value - expected).abs(),
             });
             distances.fold(f64::INFINITY, f64::min)
-        };
-        off(written) > off(read)
+        });
+        written > read
     }
 
     /// The parameters that use all codes for the values that a quantiser reads: of a range of its
@@ -546,7 +544,7 @@ impl<'a> Walk<'a> {
     }
 
     fn stats(&self, at: SlotRef) -> Option<Stats> {
-        let slot: &ExecutionSlot = &self.target.runs[at.run].slots[at.slot];
+        let slot: &ExecutionSlot = self.target.slot(at);
         if !slot.has_elements {
             return table_stats(slot);
         }

@@ -179,12 +179,11 @@ fn partners<'a>(
         if partners.contains_key(golden) {
             continue;
         }
-        let is_alike = |target: &&&RunPlace| {
-            (target.rank, target.step) == (golden.rank, golden.step)
-                || (targets.len(), goldens.len()) == (1, 1)
-        };
+        let is_only = (targets.len(), goldens.len()) == (1, 1);
         let mut free = targets.keys().filter(|target| !taken.contains(*target));
-        if let Some(&target) = free.find(is_alike) {
+        if let Some(&target) =
+            free.find(|target| is_only || target.rank_step() == golden.rank_step())
+        {
             taken.insert(target);
             partners.insert(golden, target);
         }
@@ -227,8 +226,8 @@ impl<'a> ModelPlace<'a> {
         }
         let results = graph.results.iter();
         let outputs: Vec<ModelOutput> = results.map(|name| place.output(graph, name)).collect();
-        let is_shown = |output: &ModelOutput| output.slot.is_some() || output.operands.is_some();
-        if outputs.iter().any(is_shown) {
+        let mut all = outputs.iter();
+        if all.any(|output| output.slot.is_some() || output.operands.is_some()) {
             place.source = OutputSource::Graph;
             // A choice of operators is one of outputs, too.
             place.outputs = outputs;
@@ -258,8 +257,8 @@ impl<'a> ModelPlace<'a> {
             }
             let operator = &graph.operators[index];
             for (name, slot) in values(self.dump, run, SlotSide::Output, operator) {
-                let is_maker = |maker: &&GraphOperator| std::ptr::eq(*maker, operator);
-                if self.makers.get(name).is_some_and(is_maker) {
+                let maker = self.makers.get(name);
+                if maker.is_some_and(|maker| std::ptr::eq(*maker, operator)) {
                     // A later execution of the operator hides an earlier one.
                     self.made.insert(name, slot);
                 }
@@ -313,8 +312,8 @@ impl<'a> ModelPlace<'a> {
     /// buffers and gradients that the run writes to; empty unless the graph has the inputs of every
     /// operator.
     fn unread(&self, read_outputs: &HashSet<SlotRef>) -> Vec<ModelOutput> {
-        let is_described = |run: &usize| self.dump.description_of(*run).is_some();
-        if !self.runs.iter().all(is_described) {
+        let mut runs = self.runs.iter();
+        if runs.any(|run| self.dump.description_of(*run).is_none()) {
             return Vec::new();
         }
         let mut unread = Vec::new();
@@ -380,13 +379,15 @@ impl<'a> ModelPlace<'a> {
             // What shares the memory with the value may have been written to before it is read.
             read_later.extend(self.dump.written_before(slot).map(|(_, name)| name));
         }
-        let is_read = |made: SlotRef| {
+        unread.retain(|output| {
+            let Some(made) = source(output) else {
+                return true;
+            };
             let described = self.dump.description_of(made.run);
             let names = described.map(|(_, graph, at)| &graph.operators[at].outputs);
             let mut names = names.into_iter().flatten().flatten();
-            read.contains(&made) || names.any(|name| read_later.contains(name.as_str()))
-        };
-        unread.retain(|output| source(output).is_none_or(|made| !is_read(made)));
+            !read.contains(&made) && !names.any(|name| read_later.contains(name.as_str()))
+        });
     }
 
     /// A tensor that the other side writes to, as this side reads it, if its graphs write to other
@@ -395,14 +396,14 @@ impl<'a> ModelPlace<'a> {
         let slot = output.slot.filter(|_| output.is_updated)?;
         let phase = other.dump.phase_of(slot.run);
         let tensors = self.tensors.get_or_init(|| self.find_tensors());
-        let is_written = |output: &&ModelOutput| {
-            let is_of_phase = |slot: SlotRef| other.dump.phase_of(slot.run) == phase;
-            output.is_updated
-                && output.slot.is_some_and(is_of_phase)
-                && tensors.written.contains(&output.name)
-        };
         let is_kept = !tensors.written.contains(&output.name)
-            && other.outputs.iter().any(|output| is_written(&output));
+            && other.outputs.iter().any(|output| {
+                output.is_updated
+                    && output
+                        .slot
+                        .is_some_and(|slot| other.dump.phase_of(slot.run) == phase)
+                    && tensors.written.contains(&output.name)
+            });
         is_kept.then(|| ModelOutput {
             name: output.name.clone(),
             slot: tensors.read.get(&output.name).copied(),
@@ -464,14 +465,14 @@ impl<'a> ModelPlace<'a> {
     /// An array that has the name of a value in place of that of an operator.
     pub(super) fn value_named(&self, name: &str) -> Option<SlotRef> {
         let mut runs = self.runs.iter();
-        let is_it = |run: &&usize| {
+        runs.find(|run| {
             let run = &self.dump.runs[**run];
             // NumPy archives do not record the kind of their arrays.
             let is_array = run.op_type.is_empty()
                 && matches!(&run.slots[..], [slot] if slot.side == SlotSide::Output);
             is_array && run.op_name.as_str() == name
-        };
-        runs.find(is_it).map(|&run| SlotRef { run, slot: 0 })
+        })
+        .map(|&run| SlotRef { run, slot: 0 })
     }
 }
 

@@ -74,8 +74,8 @@ pub(super) fn examine(
     };
     // Constants of a graph belong to no step, and return nothing.
     let has_steps = (places.pairs.iter()).any(|pair| pair.golden.step().is_some());
-    let counts = |pair: &&PlacePair<'_>| !has_steps || pair.golden.step().is_some();
-    for pair in places.pairs.iter().filter(counts) {
+    let counted = places.pairs.iter();
+    for pair in counted.filter(|pair| !has_steps || pair.golden.step().is_some()) {
         let Some(found) = search.pair_outputs(pair) else {
             contract.outputs.clear();
             contract.known_by = Default::default();
@@ -149,8 +149,9 @@ impl OutputSearch<'_> {
             return (shown(*slot), own, ValuePairing::Operator);
         }
         let position = self.at_same_position(output, Party::Golden, [target, golden]);
-        let last = || shown(self.last_of_size(output.slot?, Party::Golden, target)?);
-        (position.or_else(last), own, ValuePairing::Position)
+        let found =
+            position.or_else(|| shown(self.last_of_size(output.slot?, Party::Golden, target)?));
+        (found, own, ValuePairing::Position)
     }
 
     /// The partner of an output of the target where no graph names golden's outputs; none if it is
@@ -183,8 +184,8 @@ impl OutputSearch<'_> {
             return Some((own, shown(slot), ValuePairing::Value));
         }
         let position = self.at_same_position(output, Party::Target, [target, golden]);
-        let last = || shown(self.last_of_size(slot, Party::Target, golden)?);
-        let found = position.or_else(last)?;
+        let found =
+            position.or_else(|| shown(self.last_of_size(slot, Party::Target, golden)?))?;
         Some((own, Some(found), ValuePairing::Position))
     }
 
@@ -226,25 +227,24 @@ impl OutputSearch<'_> {
     /// first or the last of them: tools list the outputs before or behind all others.
     fn last_of_size(&self, slot: SlotRef, party: Party, other: &ModelPlace<'_>) -> Option<SlotRef> {
         let dumps = [self.sides.target, self.sides.golden];
-        let n_elements =
-            |side: usize, at: SlotRef| dumps[side].runs[at.run].slots[at.slot].n_elements();
         let own = party.index();
         let has_size = |at: &SlotRef| {
-            let sizes = [n_elements(own, slot), n_elements(1 - own, *at)];
+            let slots = [dumps[own].slot(slot), dumps[1 - own].slot(*at)];
+            let sizes = slots.map(|slot| slot.n_elements());
             sizes[0].is_some() && sizes[0] == sizes[1]
         };
         let mut unread = other.outputs.iter().rev().filter_map(|output| output.slot);
         if let Some(last) = unread.next() {
             return Some(last).filter(has_size);
         }
-        let distance = |at: &SlotRef| {
-            let mut slots = [slot, *at];
+        let ends = other.end_values().into_iter().flatten().filter(has_size);
+        let ends = ends.map(|at| {
+            let mut slots = [slot, at];
             slots.rotate_left(own);
             let measured = self.measure(slots[0], slots[1]);
-            measured.map_or(f64::INFINITY, |result| slot_distance(&result))
-        };
-        let ends = other.end_values().into_iter().flatten().filter(has_size);
-        let ends = ends.map(|at| (distance(&at), at));
+            let distance = measured.map_or(f64::INFINITY, |result| slot_distance(&result));
+            (distance, at)
+        });
         let nearest = ends.min_by(|(a, _), (b, _)| a.total_cmp(b));
         nearest.map(|(_, at)| at)
     }
@@ -266,10 +266,8 @@ impl OutputSearch<'_> {
     /// that was converted makes a longer one of its outputs again.
     fn judge(&self, result: &mut SlotResult, target: SlotRef) {
         let own = dtype_of(result);
-        let shorter = shortest_dtype(self.sides.target, target).filter(|shorter| {
-            let bits = |dtype: DType| dtype.bits();
-            own.is_some_and(|own| own.is_float() && bits(*shorter) < bits(own))
-        });
+        let shorter = shortest_dtype(self.sides.target, target)
+            .filter(|shorter| own.is_some_and(|own| own.is_float() && shorter.bits() < own.bits()));
         result.judged_as = shorter.map(|dtype| dtype.name().into());
         judge_alone(result, ("", ""), self.options.thresholds);
     }
@@ -352,8 +350,10 @@ impl OutputSearch<'_> {
                 }
                 // An unread operator is not necessarily the output: graphs without a list of
                 // outputs omit views.
-                let is_other = |slot: &SlotResult| slot.evidence == Evidence::Shape;
-                if !is_listed && slot_of(&value, self.comparison).is_some_and(is_other) {
+                if !is_listed
+                    && slot_of(&value, self.comparison)
+                        .is_some_and(|slot| slot.evidence == Evidence::Shape)
+                {
                     value.pair = None;
                     value.result = self.measure_in_order(target, golden).map(Box::new);
                 }
@@ -365,14 +365,13 @@ impl OutputSearch<'_> {
 
     /// Looks for golden values that the target returns as another output.
     fn find_exchanged(&self, values: &mut [ContractValue], slots: &[[Option<SlotRef>; 2]]) {
-        let wrong = |value: &ContractValue| value.state.is_bad();
         let golden: Vec<usize> = (0..values.len())
-            .filter(|&at| wrong(&values[at]) && slots[at][1].is_some())
+            .filter(|&at| values[at].state.is_bad() && slots[at][1].is_some())
             .take(N_EXCHANGED_MAX)
             .collect();
         let target: Vec<usize> = (0..values.len())
             .filter(|&at| {
-                let is_free = wrong(&values[at]) || values[at].state == ValueState::Extra;
+                let is_free = values[at].state.is_bad() || values[at].state == ValueState::Extra;
                 is_free && slots[at][0].is_some()
             })
             .take(N_EXCHANGED_MAX)
@@ -476,14 +475,17 @@ fn shortest_dtype(dump: &ComparedDump, mut slot: SlotRef) -> Option<DType> {
     // Each step leads to an operator that ran before.
     loop {
         let run = &dump.runs[slot.run];
-        let of = |at: usize| run.slots[at].dtype.filter(|dtype| dtype.is_float());
         let read = (is_view(run))
             .then(|| {
                 let mut slots = run.slots.iter();
                 slots.position(|read| read.side == SlotSide::Input)
             })
             .flatten();
-        for dtype in [of(slot.slot), read.and_then(of)].into_iter().flatten() {
+        let dtypes = [slot.slot]
+            .into_iter()
+            .chain(read)
+            .filter_map(|at| run.slots[at].dtype);
+        for dtype in dtypes.filter(|dtype| dtype.is_float()) {
             shortest = Some(match shortest {
                 Some(known) if known.bits() <= dtype.bits() => known,
                 _ => dtype,

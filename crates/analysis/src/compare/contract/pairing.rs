@@ -36,8 +36,9 @@ pub(super) fn by_name_or_position(golden: &[&str], target: &[&str]) -> PairedNam
 
 /// Pairs outputs in the order in which a caller gets them.
 pub(super) fn by_position(n_golden: usize, n_target: usize) -> PairedNames {
-    let partner = |at| (at < n_target).then_some((at, ValuePairing::Name));
-    (0..n_golden).map(|at| (at, partner(at))).collect()
+    (0..n_golden)
+        .map(|at| (at, (at < n_target).then_some((at, ValuePairing::Name))))
+        .collect()
 }
 
 /// The target's positions that have a partner.

@@ -11,10 +11,12 @@ const SHARE: usize = 8;
 /// Operators with a float output that is shorter than golden's, where nearly all others have
 /// golden's dtype. Later steps show the same operators again.
 pub(super) fn islands(comparison: &Comparison) -> Vec<NarrowOperator> {
-    let step = |operator: &OperatorResult| operator.place().1;
-    let first = comparison.operators.first().map(step);
+    let first = comparison
+        .operators
+        .first()
+        .map(|operator| operator.place().1);
     let floats: Vec<(&OperatorResult, [DType; 2])> = (comparison.operators.iter())
-        .filter(|operator| Some(step(operator)) == first)
+        .filter(|operator| Some(operator.place().1) == first)
         .filter_map(|operator| Some((operator, float_outputs(operator)?)))
         .collect();
     let narrow: Vec<NarrowOperator> = (floats.iter())

@@ -41,14 +41,13 @@ fn judged(
     thresholds: &Thresholds,
 ) -> Option<SlotResult> {
     let slot = slot_of(value, comparison)?;
-    let is_excused = |slot: &SlotResult| {
-        let mut rules = slot.rules.iter();
-        slot.agreement.is_some() || rules.any(|rule| rule.metric == RuleName::Agreement)
-    };
+    let mut rules = slot.rules.iter();
+    let is_excused =
+        slot.agreement.is_some() || rules.any(|rule| rule.metric == RuleName::Agreement);
     // No run makes the value of rounding again.
     let is_rounding = slot.agreement == Some(SlotAgreement::Rounding);
     // The verdict on the same pair already considered cancellation in sums, and replicas.
-    if value.result.is_none() && (is_rounding || !is_excused(slot)) {
+    if value.result.is_none() && (is_rounding || !is_excused) {
         return Some(slot.clone());
     }
     let name = value.operators.iter().flatten().next();
@@ -165,7 +164,9 @@ fn dtype_kind(side: &TensorSummary) -> Option<DtypeKind> {
 
 /// Whether golden's tensor contains only NaN.
 pub(super) fn is_all_nan(slot: &SlotResult) -> bool {
-    let get = |metric| slot.metrics.get(metric);
-    let n = get(MetricId::Count).or(get(MetricId::GoldenCount));
-    n.is_some_and(|n| n > 0.0) && get(MetricId::GoldenNanCount) == n
+    let metrics = &slot.metrics;
+    let n = metrics
+        .get(MetricId::Count)
+        .or(metrics.get(MetricId::GoldenCount));
+    n.is_some_and(|n| n > 0.0) && metrics.get(MetricId::GoldenNanCount) == n
 }

@@ -46,11 +46,10 @@ impl Edges<'_> {
         }
         partings.retain(|parting| {
             let inner = self.inner(parting, &comparison.operators);
-            let is_compared = |(_, outer): (usize, usize)| {
+            let is_explained = inner.is_some_and(|(_, outer)| {
                 let mut slots = comparison.operators[outer].slots.iter();
                 slots.any(SlotResult::is_output)
-            };
-            let is_explained = inner.is_some_and(is_compared);
+            });
             parting.change == Some(WiringChange::ReadsInner) || !is_explained
         });
         partings.sort_by_key(|one| one.operator);
@@ -114,14 +113,13 @@ impl Edges<'_> {
         let slots = dump.runs[run].slots.iter().enumerate();
         let mut outputs = slots.filter(|(_, slot)| slot.side == SlotSide::Output);
         let listed = self.operators[0].get(&run).copied();
-        let next = || {
-            outputs.find_map(|(slot, _)| {
-                let next = self.readers_of(SlotRef { run, slot }, readers);
-                next.into_iter().next()
-            })
-        };
         Some(PartingOperator {
-            operator: listed.or_else(next)?,
+            operator: listed.or_else(|| {
+                outputs.find_map(|(slot, _)| {
+                    let next = self.readers_of(SlotRef { run, slot }, readers);
+                    next.into_iter().next()
+                })
+            })?,
             name: OperatorName::for_execution(&dump.runs[run]),
             slot: dump.runs[run].slots[slot.slot].key(),
             cause: Cause::Own,

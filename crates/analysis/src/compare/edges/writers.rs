@@ -62,14 +62,13 @@ impl Edges<'_> {
     /// The operator that overwrote in place the value that the input reads on the golden side.
     fn writer(&self, reader: &OperatorResult, slot: SlotKey) -> Option<usize> {
         let pair = &self.pairs[reader.index];
-        let input = |side: usize, runs: &[usize]| {
+        let [written, read] = [(0, &pair.target), (1, &pair.golden)].map(|(side, runs)| {
             let run = *runs.last()?;
             let mut slots = self.dumps[side].runs[run].slots.iter();
             let at = slots.position(|known| known.key() == slot)?;
-            self.dumps[side].producer_of(SlotRef { run, slot: at })
-        };
-        let written = input(0, &pair.target)?.run;
-        let read = input(1, &pair.golden)?.run;
+            Some(self.dumps[side].producer_of(SlotRef { run, slot: at })?.run)
+        });
+        let (written, read) = (written?, read?);
         if !is_in_place(&self.dumps[0].runs[written].op_type) {
             return None;
         }

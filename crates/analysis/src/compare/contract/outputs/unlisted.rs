@@ -41,10 +41,11 @@ impl OutputSearch<'_> {
             .filter(|output| output.is_updated)
             .map(|output| output.name.as_str())
             .collect();
-        let has_partner = |slot| self.known.of_target.contains_key(&slot);
         pairs.extend(target.outputs.iter().filter_map(|output| {
             let is_alone = !golden_names.contains(output.name.as_str())
-                && !output.slot.is_some_and(has_partner);
+                && !output
+                    .slot
+                    .is_some_and(|slot| self.known.of_target.contains_key(&slot));
             let kept = Some(output).filter(|_| is_alone)?;
             let kept = golden.kept(kept, target)?;
             kept.slot?;
@@ -60,9 +61,7 @@ impl OutputSearch<'_> {
         let dumps = [self.sides.target, self.sides.golden];
         let reads = [0, 1].map(|side| {
             let slot = outputs[side].and_then(|output| output.slot);
-            slot.is_some_and(|slot| {
-                dumps[side].runs[slot.run].slots[slot.slot].side == SlotSide::Input
-            })
+            slot.is_some_and(|slot| dumps[side].slot(slot).side == SlotSide::Input)
         });
         Some(match reads {
             [true, _] => UpdatedBy::Golden,
