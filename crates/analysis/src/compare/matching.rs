@@ -215,14 +215,13 @@ pub struct Matching {
 impl Matching {
     /// The pair of two executions, unless the target is an archive of values.
     pub(in crate::compare) fn pair_of(&self, [target, golden]: [usize; 2]) -> Option<&RunPair> {
-        let first = |pair: &RunPair| pair.target.first().copied();
         let at = self
             .pairs
-            .partition_point(|pair| first(pair) < Some(target));
+            .partition_point(|pair| pair.target.first().copied() < Some(target));
         let mut pairs = self.pairs[at..].iter();
         let mut pairs = pairs
             .by_ref()
-            .take_while(|pair| first(pair) == Some(target));
+            .take_while(|pair| pair.target.first().copied() == Some(target));
         pairs.find(|pair| pair.target == [target] && pair.golden == [golden])
     }
 }

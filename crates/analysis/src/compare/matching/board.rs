@@ -160,29 +160,26 @@ impl<'a> Board<'a> {
     /// Whether two views have different shapes: their names were counted separately on each side.
     pub(super) fn views_clash(&self, t: usize, g: usize) -> bool {
         let runs = [self.run(0, t), self.run(1, g)];
-        let is_other = |kind: SlotSide| {
-            let first = runs.map(|run| run.slots.iter().position(|slot| slot.side == kind));
-            let [Some(a), Some(b)] = first else {
-                return false;
-            };
-            let numbers = [(0, t, a), (1, g, b)]
-                .map(|(side, run, slot)| self.values.number(side, SlotRef { run, slot }));
-            runs[0].slots[a].shape != runs[1].slots[b].shape && numbers[0] != numbers[1]
-        };
         self.types[0][t].is_view
             && self.types[1][g].is_view
-            && [SlotSide::Input, SlotSide::Output]
-                .into_iter()
-                .all(is_other)
+            && [SlotSide::Input, SlotSide::Output].into_iter().all(|kind| {
+                let first = runs.map(|run| run.slots.iter().position(|slot| slot.side == kind));
+                let [Some(a), Some(b)] = first else {
+                    return false;
+                };
+                let numbers = [(0, t, a), (1, g, b)]
+                    .map(|(side, run, slot)| self.values.number(side, SlotRef { run, slot }));
+                runs[0].slots[a].shape != runs[1].slots[b].shape && numbers[0] != numbers[1]
+            })
     }
 
     /// Whether two views of logs, which have no elements, turn other tensors: extents or hashes
     /// differ. A log counts operators of a type, so one more view shifts the names of all others.
     pub(super) fn logged_views_clash(&self, t: usize, g: usize) -> bool {
         let runs = [self.run(0, t), self.run(1, g)];
-        let is_logged = |run: &OperatorExecution| run.slots.iter().all(|slot| !slot.has_elements);
+        let mut slots = runs.iter().flat_map(|run| &run.slots);
         let is_view = self.types[0][t].is_view && self.types[1][g].is_view;
-        if !is_view || !runs.iter().all(|run| is_logged(run)) {
+        if !is_view || slots.any(|slot| slot.has_elements) {
             return false;
         }
         [SlotSide::Input, SlotSide::Output].into_iter().any(|kind| {
@@ -204,9 +201,9 @@ impl<'a> Board<'a> {
 
     /// Whether the first outputs have the same dimensions in any order, if known.
     pub(super) fn has_like_outputs(&self, t: usize, g: usize) -> bool {
-        let extents = |i, run| slots::first_extents(self.run(i, run), true);
-        match (extents(0, t), extents(1, g)) {
-            (Some(a), Some(b)) => a == b,
+        let runs = [self.run(0, t), self.run(1, g)];
+        match runs.map(|run| slots::first_extents(run, true)) {
+            [Some(a), Some(b)] => a == b,
             _ => true,
         }
     }
@@ -225,11 +222,11 @@ impl<'a> Board<'a> {
         });
         // Of what several make of a weight, the end may be missing.
         let is_group = targets.len() + goldens.len() > 2;
-        let tells = |&&(side, number): &&(SlotSide, Option<usize>)| {
+        let is_told = own.intersection(&others).any(|&(side, number)| {
             let known = number.and_then(|number| self.values.distinctive.get(&number));
             known.is_some_and(|is_weight| side == SlotSide::Output || *is_weight && !is_group)
-        };
-        if own.intersection(&others).any(|shown| tells(&shown)) {
+        });
+        if is_told {
             return false;
         }
         let ([t], [g]) = (targets, goldens) else {
@@ -271,10 +268,11 @@ impl<'a> Board<'a> {
         inputs: &[[Position; 2]],
     ) {
         let mut pair = slots::one_to_one(self.sides, [t, g], how, inputs);
-        let slot = |side: usize, at: SlotRef| &self.sides[side].runs[at.run].slots[at.slot];
-        let position = |side, at| (slot(side, at).side, slot(side, at).index);
         let (kept, apart): (Vec<_>, Vec<_>) = pair.slots.into_iter().partition(|slots| {
-            let own = [position(0, slots.target), position(1, slots.golden)];
+            let own = [(0, slots.target), (1, slots.golden)].map(|(side, at)| {
+                let slot = self.sides[side].slot(at);
+                (slot.side, slot.index)
+            });
             own[0].0 == SlotSide::Output || inputs.contains(&own)
         });
         pair.slots = kept;
@@ -283,8 +281,8 @@ impl<'a> Board<'a> {
         pair.missing.extend(apart.map(|(side, at)| MissingSlot {
             party: Party::BOTH[side],
             run: at.run,
-            side: slot(side, at).side,
-            index: slot(side, at).index,
+            side: self.sides[side].slot(at).side,
+            index: self.sides[side].slot(at).index,
             is_inner: false,
         }));
         self.add(pair);
@@ -380,13 +378,12 @@ impl<'a> Board<'a> {
     }
 
     pub(super) fn add(&mut self, pair: RunPair) {
-        let last = |side: usize, runs: &[usize]| {
+        let last = [(0, &pair.target), (1, &pair.golden)].map(|(side, runs)| {
             let positions = runs.iter().map(|&run| self.position(side, run));
             positions.max().unwrap_or_default()
-        };
+        });
         // Both lists grow together: a pair's number is its place in either.
-        self.ends
-            .push([last(0, &pair.target), last(1, &pair.golden)]);
+        self.ends.push(last);
         for (i, runs) in [&pair.target, &pair.golden].into_iter().enumerate() {
             for &run in runs {
                 self.states[i][run] = ExecutionState::Paired(self.pairs.len());

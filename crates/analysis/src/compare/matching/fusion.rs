@@ -110,15 +110,15 @@ pub(super) fn declared(board: &mut Board<'_>, scope: &PlaceScope, rules: Rules<'
             }
             // Where the other side has fused the same operators into this name, both are whole
             // partners, whom equal names bring together.
-            let is_same_fused = |run: usize| {
+            let is_same_fused = runs.iter().any(|&run| {
                 let partner = of_key.get(&(board.name(side, run).to_owned(), repeat));
                 partner.is_some_and(|&partner| originals(board, rules, other, partner) == names)
-            };
+            });
             let is_itself = members.len() == 1
                 && runs
                     .iter()
                     .any(|&run| board.name(side, run) == board.name(other, members[0]));
-            if members.is_empty() || is_itself || runs.iter().any(|&run| is_same_fused(run)) {
+            if members.is_empty() || is_itself || is_same_fused {
                 continue;
             }
             // If the last part was not dumped, the last member's output is an inner value, not the

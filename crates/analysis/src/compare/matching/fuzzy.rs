@@ -7,7 +7,6 @@ use opscope_store::record::SlotSide;
 use super::board::{Board, PairingGap};
 use super::places::PlaceScope;
 use super::{MatchEvidence, slots};
-use crate::compare::side::ExecutionSlot;
 
 /// Weights of name, type, shapes, dtypes and place. They add up to 1.
 const WEIGHTS: [f64; 5] = [0.35, 0.25, 0.2, 0.05, 0.15];
@@ -103,13 +102,13 @@ pub(super) fn likely(board: &mut Board<'_>, scope: &PlaceScope) {
             let best = best(&candidates, &is_taken);
             let mut has_new = false;
             for &(likeness, [t, g]) in &candidates {
-                let is_best = |side: usize, n: usize| {
+                let is_best = [(0, t), (1, g)].into_iter().all(|(side, n)| {
                     let found: Option<&[f64; 2]> = best[side].get(&n);
                     found.is_some_and(|&[first, second]| {
                         likeness == first && first - second >= LEAD_MIN
                     })
-                };
-                if !is_taken[0][t] && !is_taken[1][g] && is_best(0, t) && is_best(1, g) {
+                });
+                if !is_taken[0][t] && !is_taken[1][g] && is_best {
                     is_taken[0][t] = true;
                     is_taken[1][g] = true;
                     has_new = true;
@@ -148,12 +147,11 @@ fn doubts(
             // Of equals the first in order, so that the same dumps lead to the same words.
             candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
             if let [first, second, ..] = candidates[..] {
-                let name = |candidate: Candidate| {
+                let [first, second] = [first, second].map(|candidate| {
                     let run = gap.runs[1 - side][candidate.1[1 - side]];
                     board.run(1 - side, run).op_name.to_string()
-                };
-                let names = (name(first), name(second));
-                board.doubt(side, gap.runs[side][n], names);
+                });
+                board.doubt(side, gap.runs[side][n], (first, second));
             }
         }
     }
@@ -187,11 +185,13 @@ struct OperatorFeatures {
 /// Everything that is like enough.
 fn candidates(board: &Board<'_>, gap: &PairingGap, is_ordered: bool) -> Vec<Candidate> {
     let features = [0, 1].map(|side| {
-        let of = |&run: &usize| OperatorFeatures {
-            tokens: NameTokens::split(board.name(side, run)),
-            extents: slots::first_extents(board.run(side, run), true),
-        };
-        gap.runs[side].iter().map(of).collect::<Vec<_>>()
+        gap.runs[side]
+            .iter()
+            .map(|&run| OperatorFeatures {
+                tokens: NameTokens::split(board.name(side, run)),
+                extents: slots::first_extents(board.run(side, run), true),
+            })
+            .collect::<Vec<_>>()
     });
     let [n, m] = [0, 1].map(|side| gap.runs[side].len());
     let n_pairs_max = if is_ordered {
@@ -258,15 +258,12 @@ fn of_types(board: &Board<'_>, t: usize, g: usize) -> f64 {
 
 /// The shares of common outputs with equal shape, and with equal dtype.
 fn of_slots(board: &Board<'_>, t: usize, g: usize) -> [f64; 2] {
-    let outputs = |side, run| {
-        let slots = &board.run(side, run).slots;
-        slots
-            .iter()
-            .filter(|slot: &&ExecutionSlot| slot.side == SlotSide::Output)
-    };
-    let both = outputs(0, t).zip(outputs(1, g));
+    let [targets, goldens] = [board.run(0, t), board.run(1, g)].map(|run| {
+        let slots = run.slots.iter();
+        slots.filter(|slot| slot.side == SlotSide::Output)
+    });
     let (mut n, mut n_extents, mut n_dtypes) = (0.0, 0.0, 0.0);
-    for (a, b) in both {
+    for (a, b) in targets.zip(goldens) {
         n += 1.0;
         n_extents += match (slots::extents(a), slots::extents(b)) {
             (Some(a), Some(b)) => f64::from(u8::from(a == b)),

@@ -150,7 +150,6 @@ impl<'a> NamedPairs<'a> {
     fn is_one_operator(&self, t: usize, g: usize) -> bool {
         let [a, b] = [(0, t), (1, g)].map(|(i, run)| &self.dumps[i].runs[run]);
         let is_told = !a.op_type.is_empty() && !a.is_value();
-        let is_uncertain = |i: usize, run: usize| self.dumps[i].uncertain_names.contains(&run);
         // What an engine quantises keeps its name, and makes codes in place of numbers.
         let is_code = [a, b].map(|run| {
             let mut slots = run.slots.iter();
@@ -162,22 +161,18 @@ impl<'a> NamedPairs<'a> {
             && is_code[0] == is_code[1]
             && a.op_type.eq_ignore_ascii_case(&b.op_type)
             && a.other_originals().eq(b.other_originals())
-            && !is_uncertain(0, t)
-            && !is_uncertain(1, g)
+            && !self.dumps[0].uncertain_names.contains(&t)
+            && !self.dumps[1].uncertain_names.contains(&g)
             && !self.of_several_graphs.contains(a.op_name.as_str())
     }
 
     /// Whether one of a pair may have taken an operator next to it in, and kept its name.
     fn may_stand_for_several(&self, pair: &RunPair, operator: &OperatorResult) -> bool {
-        let is_next = |i: usize, runs: &[usize]| {
-            let mut runs = runs.iter();
-            runs.any(|run| self.next_to_alone[i].contains(run))
-        };
-        let is_stored_otherwise = |slot: &SlotResult| slot.evidence == Evidence::Shape;
         let is_executed = [(0, &pair.target), (1, &pair.golden)]
             .map(|(i, runs)| runs.iter().any(|&run| self.dumps[i].is_executed(run)));
         // Engines keep tensors in blocks of channels, and names as they were.
-        let has_other_form = operator.slots.iter().any(is_stored_otherwise);
+        let mut slots = operator.slots.iter();
+        let has_other_form = slots.any(|slot| slot.evidence == Evidence::Shape);
         if is_executed[0] != is_executed[1] && has_other_form {
             return true;
         }
@@ -185,7 +180,9 @@ impl<'a> NamedPairs<'a> {
         let is_changed = !pair.missing.is_empty()
             || has_other_form
             || self.weights(pair, operator).any(SlotResult::is_apart);
-        is_changed && (is_next(0, &pair.target) || is_next(1, &pair.golden))
+        let runs = [&pair.target, &pair.golden];
+        let mut sides = runs.into_iter().zip(&self.next_to_alone);
+        is_changed && sides.any(|(runs, next)| runs.iter().any(|run| next.contains(run)))
     }
 
     /// Inputs that no operator makes, on either side.
@@ -215,8 +212,9 @@ impl<'a> NamedPairs<'a> {
             return true;
         };
         // Numbers that moved bring operators of other shapes together.
-        let has_other_form = |slot: &SlotResult| slot.evidence == Evidence::Shape;
-        if operator.slots.iter().any(has_other_form) && !self.reads_one_parameter(pair) {
+        let mut evidence = operator.slots.iter().map(|slot| &slot.evidence);
+        let has_other_form = evidence.any(|evidence| *evidence == Evidence::Shape);
+        if has_other_form && !self.reads_one_parameter(pair) {
             return false;
         }
         let (mut n_alike, mut n_made) = (0, 0);
@@ -259,12 +257,11 @@ impl<'a> NamedPairs<'a> {
     /// Whether one of two makers has no partner, and reads what the other one's partner makes: an
     /// operator that one side lacks.
     fn is_one_more(&self, t: usize, g: usize) -> bool {
-        let reads = |i: usize, run: usize, partner: usize| {
+        [(1, g, t), (0, t, g)].into_iter().any(|(i, run, partner)| {
             let is_alone = !self.partners[i].contains_key(&run);
             let partner = self.partners[1 - i].get(&partner);
             is_alone && makers(self.dumps[i], run).any(|made| partner == Some(&made.run))
-        };
-        reads(1, g, t) || reads(0, t, g)
+        })
     }
 
     /// Whether both read a parameter of one name.
@@ -302,11 +299,9 @@ fn is_part_of(part: &ComparedDump, whole: &ComparedDump) -> bool {
     let mut has_gaps = false;
     let mut all = whole.runs.iter();
     for run in &part.runs {
-        let is_it = |other: &&OperatorExecution| {
-            other.op_name == run.op_name && other.op_type.eq_ignore_ascii_case(&run.op_type)
-        };
         let is_listed = all.by_ref().any(|other| {
-            let is_here = is_it(&other);
+            let is_here =
+                other.op_name == run.op_name && other.op_type.eq_ignore_ascii_case(&run.op_type);
             if !is_here {
                 left_out.insert(without_counter(&other.op_name));
             }

@@ -10,7 +10,7 @@ use thiserror::Error;
 
 pub(super) use apply::{apply, resolve};
 
-use crate::compare::whole::{CheckedRules, RankRules, SideRules};
+use crate::compare::whole::{CheckedRules, RankRules};
 
 /// Matching operators, and excluded ones.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -232,15 +232,13 @@ impl Mapping {
     /// # Errors
     /// [`MappingError::Write`] if a name cannot be written.
     pub fn to_text(&self, form: MappingForm) -> Result<String, MappingError> {
-        let failed = |message: String| MappingError::Write { message };
-        match form {
+        let text = match form {
             MappingForm::Json => serde_json::to_string_pretty(self)
                 .map(|text| text + "\n")
-                .map_err(|error| failed(error.to_string())),
-            MappingForm::Yaml => {
-                serde_saphyr::to_string(self).map_err(|error| failed(error.to_string()))
-            }
-        }
+                .map_err(|error| error.to_string()),
+            MappingForm::Yaml => serde_saphyr::to_string(self).map_err(|error| error.to_string()),
+        };
+        text.map_err(|message| MappingError::Write { message })
     }
 }
 
@@ -249,18 +247,15 @@ impl Mapping {
 /// # Errors
 /// [`MappingError::Ranks`].
 pub(in crate::compare) fn understood(rules: &RankRules) -> Result<[CheckedRules; 2], MappingError> {
-    let check = |side: &str, rules: &SideRules| {
-        rules
-            .check()
-            .map_err(|(place, message)| MappingError::Ranks {
-                place: format!("{side}.{place}"),
-                message,
-            })
-    };
-    Ok([
-        check("target", &rules.target)?,
-        check("golden", &rules.golden)?,
-    ])
+    let sides = [("target", &rules.target), ("golden", &rules.golden)];
+    let [target, golden] = sides.map(|(side, rules)| {
+        let checked = rules.check();
+        checked.map_err(|(place, message)| MappingError::Ranks {
+            place: format!("{side}.{place}"),
+            message,
+        })
+    });
+    Ok([target?, golden?])
 }
 
 /// The first line of a message, without the place at its end.

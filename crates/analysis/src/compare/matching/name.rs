@@ -13,15 +13,15 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
     for &run in &scope.runs[1] {
         of_key.insert(board.key(1, run), run);
     }
-    let is_certain = |side: usize, run: usize| !board.sides[side].uncertain_names.contains(&run);
     let [n_targets, n_goldens] = [0, 1].map(|side| type_counts(board, scope, side));
     let free = scope.runs[0].iter();
-    let free = free.filter(|&&run| board.is_free(0, run) && is_certain(0, run));
+    let free = free
+        .filter(|&&run| board.is_free(0, run) && !board.sides[0].uncertain_names.contains(&run));
     let found: Vec<(usize, usize)> = free
         .filter_map(|&run| {
             let partner = *of_key.get(&board.key(0, run))?;
             let is_partner = board.is_free(1, partner)
-                && is_certain(1, partner)
+                && !board.sides[1].uncertain_names.contains(&partner)
                 && !board.types_clash(run, partner)
                 && !board.kinds_clash(run, partner)
                 && !board.views_clash(run, partner);
@@ -30,8 +30,9 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
             let is_shifted = n_targets.get(op_type) != n_goldens.get(op_type);
             let phases =
                 [(0, run), (1, partner)].map(|(side, run)| board.sides[side].phase_of(run));
-            let is_other = || phases[0] != phases[1] || board.logged_views_clash(run, partner);
-            let is_partner = is_partner && !(is_shifted && is_other());
+            let is_partner = is_partner
+                && !(is_shifted
+                    && (phases[0] != phases[1] || board.logged_views_clash(run, partner)));
             is_partner.then_some((run, partner))
         })
         .collect();
@@ -55,15 +56,13 @@ fn type_counts<'a>(board: &Board<'a>, scope: &PlaceScope, side: usize) -> HashMa
 /// names are numbers that were assigned again.
 pub(super) fn equal_between_anchors(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
-        let is_certain = |side: usize, run: &usize| {
-            let uncertain = &board.sides[side].uncertain_names;
-            !uncertain.contains(run)
-        };
-        let goldens = gap.runs[1].iter().filter(|run| is_certain(1, run));
+        let [targets, goldens] = [0, 1].map(|side| {
+            let (runs, uncertain) = (gap.runs[side].iter(), &board.sides[side].uncertain_names);
+            runs.filter(move |run| !uncertain.contains(run))
+        });
         let of_key = goldens.map(|&g| (board.key(1, g), g));
         let of_key: HashMap<Key, usize> = of_key.collect();
-        let pairs = gap.runs[0].iter().filter(|run| is_certain(0, run));
-        let pairs = pairs.filter_map(|&t| Some((t, *of_key.get(&board.key(0, t))?)));
+        let pairs = targets.filter_map(|&t| Some((t, *of_key.get(&board.key(0, t))?)));
         let found: Vec<(usize, usize)> = pairs
             .filter(|&(t, g)| board.has_like_outputs(t, g))
             .collect();

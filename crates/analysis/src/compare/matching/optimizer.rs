@@ -53,8 +53,10 @@ pub(in crate::compare) fn updated_parameters(
     dump: &ComparedDump,
     runs: &[usize],
 ) -> Vec<(usize, String)> {
-    let is_update = |run: &usize| dump.phase_of(*run) == Some(PHASE);
-    let runs: Vec<usize> = runs.iter().copied().filter(is_update).collect();
+    let runs = runs.iter().copied();
+    let runs: Vec<usize> = runs
+        .filter(|&run| dump.phase_of(run) == Some(PHASE))
+        .collect();
     let groups = connected(dump, &runs);
     let mut names: HashMap<usize, Vec<String>> = HashMap::new();
     for &run in &runs {
@@ -72,11 +74,13 @@ pub(in crate::compare) fn updated_parameters(
 /// of several, as in an operator that updates all parameters at once.
 fn owner(names: &[String]) -> Option<&str> {
     let shortest = names.iter().min_by_key(|name| name.len())?;
-    let is_own = |name: &String| {
-        let rest = name.strip_prefix(shortest.as_str());
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
-    };
-    names.iter().all(is_own).then_some(shortest.as_str())
+    names
+        .iter()
+        .all(|name| {
+            let rest = name.strip_prefix(shortest.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        })
+        .then_some(shortest.as_str())
 }
 
 /// The group of each execution: executions that pass values to each other have the same.

@@ -8,7 +8,6 @@ use super::board::{Board, PairingGap};
 use super::places::PlaceScope;
 use super::slots::Position;
 use super::{MatchEvidence, SlotRef};
-use crate::compare::side::ExecutionSlot;
 
 /// Maximum number of pairs that are asked whether a place means the same on both sides.
 const N_ASKED_MAX: usize = 256;
@@ -187,14 +186,13 @@ fn matches(
 /// Whether the first outputs have equally many elements, if known. Shapes are less reliable,
 /// because frameworks flatten batches in front of an operator.
 fn has_as_many_elements(board: &Board<'_>, t: usize, g: usize) -> bool {
-    let n_elements = |side: usize, run: usize| {
-        let mut slots = board.run(side, run).slots.iter();
-        slots
-            .find(|slot| slot.side == SlotSide::Output)?
-            .n_elements()
-    };
-    match (n_elements(0, t), n_elements(1, g)) {
-        (Some(a), Some(b)) => a == b,
+    let n_elements = [board.run(0, t), board.run(1, g)].map(|run| {
+        let mut slots = run.slots.iter();
+        let output = slots.find(|slot| slot.side == SlotSide::Output)?;
+        output.n_elements()
+    });
+    match n_elements {
+        [Some(a), Some(b)] => a == b,
         _ => true,
     }
 }
@@ -216,9 +214,8 @@ fn inputs_of(board: &Board<'_>, runs: [usize; 2]) -> Vec<[Position; 2]> {
         number(0, t).is_some() == number(1, g).is_some() && slots[0][t].shape == slots[1][g].shape
     };
     let same_length = |t: usize, g: usize| {
-        let rank = |slot: &ExecutionSlot| slot.shape.as_ref().map(Vec::len);
         number(0, t).is_some() == number(1, g).is_some()
-            && rank(&slots[0][t]) != rank(&slots[1][g])
+            && slots[0][t].shape.as_ref().map(Vec::len) != slots[1][g].shape.as_ref().map(Vec::len)
             && slots[0][t].n_elements() == slots[1][g].n_elements()
     };
     let rules: [&dyn Fn(usize, usize) -> bool; 3] = [&same_value, &same_extents, &same_length];

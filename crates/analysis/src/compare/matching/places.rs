@@ -70,8 +70,8 @@ fn shifted_steps(
         return Some(pairs.collect());
     }
     // A dump that lacks steps in between has other distances.
-    let distance = |(target, golden): (&u64, &u64)| target.abs_diff(*golden);
-    let mut distances = targets.iter().zip(&goldens).map(distance);
+    let pairs = targets.iter().zip(&goldens);
+    let mut distances = pairs.map(|(target, golden)| target.abs_diff(*golden));
     let first = distances.next()?;
     let is_shifted = targets.is_disjoint(&goldens)
         && targets.len() == goldens.len()

@@ -11,13 +11,11 @@ pub(super) fn explain(board: &mut Board<'_>, scope: &PlaceScope) {
     let mut found: Vec<(usize, usize, UnmatchedReason)> = Vec::new();
     for side in [0, 1] {
         let other = 1 - side;
-        let free = || {
-            let runs = scope.runs[side].iter().copied();
-            runs.filter(|&run| board.is_free(side, run))
-        };
+        let runs = scope.runs[side].iter().copied();
+        let free = runs.filter(|&run| board.is_free(side, run));
         // Only names of unmatched operators are stored, a small part of the dump's.
         let mut of_name: HashMap<usize, Vec<usize>> = HashMap::new();
-        for run in free() {
+        for run in free.clone() {
             of_name.entry(board.key(side, run).0).or_default();
         }
         if of_name.is_empty() {
@@ -28,7 +26,7 @@ pub(super) fn explain(board: &mut Board<'_>, scope: &PlaceScope) {
                 runs.push(run);
             }
         }
-        for run in free() {
+        for run in free {
             let (name, repeat) = board.key(side, run);
             let namesakes = of_name.get(&name).filter(|runs| !runs.is_empty());
             let namesake = namesakes.map(|runs| runs.get(repeat).copied());

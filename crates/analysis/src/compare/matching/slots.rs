@@ -5,7 +5,6 @@ mod layouts;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use opscope_store::SharedText;
 use opscope_store::record::SlotSide;
 
 use super::{MatchEvidence, MissingSlot, RunPair, SlotPair, SlotRef};
@@ -39,13 +38,11 @@ pub(super) fn extents(slot: &ExecutionSlot) -> Option<Vec<u64>> {
 /// The shape of the first output; without outputs, that of the first input if inputs may replace
 /// them.
 pub(super) fn first_extents(run: &OperatorExecution, may_be_input: bool) -> Option<Vec<u64>> {
-    let first = |side| run.slots.iter().find(|slot| slot.side == side);
-    let output = first(SlotSide::Output);
-    let slot = match output {
-        None if may_be_input => first(SlotSide::Input),
-        found => found,
-    };
-    extents(slot?)
+    let [output, input] = [SlotSide::Output, SlotSide::Input].map(|side| {
+        let mut slots = run.slots.iter();
+        slots.find(|slot| slot.side == side)
+    });
+    extents(output.or(input.filter(|_| may_be_input))?)
 }
 
 /// Whether a slot of one side has a value that an engine made up when it made its graph, such as
@@ -54,8 +51,8 @@ pub(super) fn first_extents(run: &OperatorExecution, may_be_input: bool) -> Opti
 pub(super) fn is_made_up(sides: [&ComparedDump; 2], i: usize, slot: &ExecutionSlot) -> bool {
     let known = &sides[1 - i].value_names;
     // Without a description of the original graph every value would pass for made up.
-    let is_unknown = |name: &SharedText| !known.is_empty() && !known.contains(name.as_str());
-    slot.original.is_none() && slot.made_value.as_ref().is_some_and(is_unknown)
+    let made = slot.made_value.as_ref().filter(|_| !known.is_empty());
+    slot.original.is_none() && made.is_some_and(|name| !known.contains(name.as_str()))
 }
 
 /// Partners whose slots belong together by side and position, apart from those that are given.
@@ -70,9 +67,8 @@ pub(super) fn one_to_one(
     let mut found: Vec<Two> = Vec::new();
     if !given.is_empty() {
         let all = slots.map(|slots| at_positions(slots, |_| true, stated));
-        let first = |i: usize, at: Position| all[i].get(&at)?.front().copied();
-        for &[t, g] in given {
-            if let (Some(t), Some(g)) = (first(0, t), first(1, g)) {
+        for pair in given {
+            if let [Some(t), Some(g)] = [0, 1].map(|i| all[i].get(&pair[i])?.front().copied()) {
                 add(&mut found, &mut is_used, runs, [t, g]);
             }
         }
@@ -83,8 +79,11 @@ pub(super) fn one_to_one(
         !given[i].contains(&(slot.side, slot.index)) && !is_made_up(sides, i, slot)
     };
     let places = places(sides, runs);
-    let is_wanted = |g: usize| !is_used[1][g] && is_open(1, &slots[1][g]);
-    let mut open = at_positions(slots[1], is_wanted, |g, _| places[1][g]);
+    let mut open = at_positions(
+        slots[1],
+        |g| !is_used[1][g] && is_open(1, &slots[1][g]),
+        |g, _| places[1][g],
+    );
     for (t, slot) in slots[0].iter().enumerate() {
         if is_used[0][t] || !is_open(0, slot) {
             continue;
@@ -174,10 +173,11 @@ fn without_partner(
         let left = slots[i].iter().zip(&is_used[i]).filter(|(_, used)| !**used);
         // The partner of a made-up slot is not missing either: the other engine computed with
         // something else in its place.
-        let is_inner = |slot: &ExecutionSlot| {
-            is_made_up(sides, i, slot) || made_up[1 - i].contains(&(slot.side, slot.index))
-        };
-        all.extend(left.map(|(slot, _)| missing(i, runs[i], slot, is_inner(slot))));
+        all.extend(left.map(|(slot, _)| {
+            let is_inner =
+                is_made_up(sides, i, slot) || made_up[1 - i].contains(&(slot.side, slot.index));
+            missing(i, runs[i], slot, is_inner)
+        }));
     }
     all
 }
@@ -201,8 +201,8 @@ fn missing(side: usize, run: usize, slot: &ExecutionSlot, is_inner: bool) -> Mis
 
 /// Two slots, with the layout that they have to be brought to.
 fn described(sides: [&ComparedDump; 2], [target, golden]: Two) -> SlotPair {
-    let a = &sides[0].runs[target.run].slots[target.slot];
-    let b = &sides[1].runs[golden.run].slots[golden.slot];
+    let a = sides[0].slot(target);
+    let b = sides[1].slot(golden);
     let layout = layouts::common(a, b);
     SlotPair {
         target,

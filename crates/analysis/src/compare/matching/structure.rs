@@ -69,8 +69,7 @@ fn have_one_exporter(dumps: [&ComparedDump; 2]) -> bool {
     });
     let [own, others] = &kinds;
     let n_shared = own.intersection(others).count();
-    let n_least = |kinds: &HashSet<_>| (kinds.len() * SHARED_MIN[0]).div_ceil(SHARED_MIN[1]);
-    n_shared >= n_least(own) && n_shared >= n_least(others)
+    n_shared * SHARED_MIN[1] >= own.len().max(others.len()) * SHARED_MIN[0]
 }
 
 /// A parameter that an operator reads, where there is one such operator.
@@ -137,10 +136,11 @@ impl<'a> Structure<'a> {
         let of_target = self.next_to(0, t).map(|next| [next, g]);
         let of_golden = self.next_to(1, g).map(|next| [t, next]);
         let mut others = of_target.chain(of_golden);
-        let is_it = |pair: &[usize; 2]| {
-            self.may_pair(*pair) && self.has_one_set_of_attributes(*pair) == Some(true)
-        };
-        others.find(is_it).unwrap_or([t, g])
+        others
+            .find(|pair| {
+                self.may_pair(*pair) && self.has_one_set_of_attributes(*pair) == Some(true)
+            })
+            .unwrap_or([t, g])
     }
 
     /// Whether two operators have the same attributes, if graphs have them.
@@ -225,7 +225,7 @@ impl<'a> Structure<'a> {
             let inputs = slots(self.dumps[side], pair[side], SlotSide::Input);
             let makers = inputs.filter_map(|(slot, index)| {
                 let made = self.dumps[side].producer_of(slot)?;
-                let output = self.dumps[side].runs[made.run].slots[made.slot].index;
+                let output = self.dumps[side].slot(made).index;
                 // If the input order is free, types must identify the match.
                 let key = if is_commutative { 0 } else { index };
                 Some(((key, self.types[side][made.run].clone(), output), made.run))

@@ -43,7 +43,7 @@ pub(in crate::compare) fn find(sides: MatchedDumps<'_>) -> [HashSet<SlotRef>; 2]
         let slots = sides.matching.pairs.iter().flat_map(|pair| &pair.slots);
         let inputs = slots.filter(|slot| {
             let [at, _] = in_order(slot, own);
-            dump.runs[at.run].slots[at.slot].side == SlotSide::Input
+            dump.slot(at).side == SlotSide::Input
         });
         let unseen = inputs.filter(|slot| is_made(slot));
         unseen.map(|slot| in_order(slot, own)[0]).collect()

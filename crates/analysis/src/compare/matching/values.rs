@@ -41,19 +41,19 @@ pub(super) fn equal(
             }
         }
         let contradicts = |maker: &usize, values: &[MadeValue]| {
-            let is_other = |run: &usize| values.iter().all(|(value, _)| value != run);
-            anchored[other].get(maker).is_some_and(is_other)
+            anchored[other]
+                .get(maker)
+                .is_some_and(|run| values.iter().all(|(value, _)| value != run))
                 || values.iter().any(|(value, _)| {
                     let partner = anchored[side].get(value);
                     partner.is_some_and(|partner| partner != maker)
                 })
         };
-        let is_anchored = |(maker, values): &(&usize, &Vec<MadeValue>)| {
+        let known = of_maker.iter().filter(|(maker, values)| {
             let mut values = values.iter();
             anchored[other].contains_key(maker)
                 || values.any(|(value, _)| anchored[side].contains_key(value))
-        };
-        let known = of_maker.iter().filter(is_anchored);
+        });
         let [n, n_other] = known.fold([0, 0], |[n, n_other], (maker, values)| {
             [n + 1, n_other + usize::from(contradicts(maker, values))]
         });
@@ -100,11 +100,11 @@ fn pair_of(board: &Board<'_>, side: usize, values: &[MadeValue], maker: usize) -
         .collect();
     // A slot of the operator is missing if none of its values is the one.
     let missing = pairs.iter().flat_map(|pair| &pair.missing).copied();
-    let is_in_all = |slot: &MissingSlot| {
+    let missing = missing.filter(|slot| {
         slot.party.index() == side || pairs.iter().all(|pair| pair.missing.contains(slot))
-    };
+    });
     let mut left: Vec<MissingSlot> = Vec::new();
-    for slot in missing.filter(is_in_all) {
+    for slot in missing {
         if !left.contains(&slot) {
             left.push(slot);
         }

@@ -239,14 +239,12 @@ impl Wires {
     }
 
     fn place_of(&self, side: &ComparedDump, run: usize) -> Option<WiredPlace> {
-        let slots = || (0..side.runs[run].slots.len()).map(move |slot| SlotRef { run, slot });
-        let made = slots().find_map(|at| side.producer_of(at))?;
-        let is_output = |at: &SlotRef| side.runs[run].slots[at.slot].side == SlotSide::Output;
-        let output = slots().find(is_output)?;
+        let mut slots = (0..side.runs[run].slots.len()).map(|slot| SlotRef { run, slot });
+        let made = slots.clone().find_map(|at| side.producer_of(at))?;
+        let output = slots.find(|&at| side.slot(at).side == SlotSide::Output)?;
         let reader = self.reader_of.get(&output)?;
-        let key = |at: SlotRef| side.runs[at.run].slots[at.slot].key();
         let groups = [made.run, reader.run].map(|run| self.group_of[run]);
-        Some((groups, [key(made), key(*reader)]))
+        Some((groups, [made, *reader].map(|at| side.slot(at).key())))
     }
 }
 

@@ -236,8 +236,8 @@ struct InferredSlot<'a> {
 
 /// The slots of a side that are assembled differently, by run and position.
 fn inferred_slots(side: &ComparedDump, other: &ComparedDump) -> Vec<InferredWhole> {
-    let has_parts = |slot: &ExecutionSlot| slot.whole().is_some();
-    if !side.runs.iter().flat_map(|run| &run.slots).any(has_parts) {
+    let mut slots = side.runs.iter().flat_map(|run| &run.slots);
+    if slots.all(|slot| slot.whole().is_none()) {
         return Vec::new();
     }
     let all = TensorsByShape::index(other);
@@ -536,8 +536,10 @@ fn cut_like(whole: &WholeTensor, other: &ExecutionSlot) -> Option<(WholeTensor, 
         n_parts: n,
         n_sections: 1,
     });
-    let is_equal = |share: &&AxisShare| n_replicas == 1 || are_replicas(whole, &share.places);
-    if let Some(share) = shares.iter().find(is_equal) {
+    if let Some(share) = shares
+        .iter()
+        .find(|share| n_replicas == 1 || are_replicas(whole, &share.places))
+    {
         return Some((share.put_together(whole)?, share.clone()));
     }
     let mut shares = shares.into_iter();

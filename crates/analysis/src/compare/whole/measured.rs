@@ -9,7 +9,7 @@ use opscope_tensor::{DType, Layout, Shape, TensorView};
 
 use super::read::WholeReader;
 use super::replicas::{ReplicaClasses, ReplicaFault, ranks_of};
-use super::tensor::{InferredReplicas, RankPart, VaryingShare, WholeTensor, index_of};
+use super::tensor::{InferredReplicas, VaryingShare, WholeTensor, index_of};
 use crate::compare::differing::DifferingElements;
 use crate::compare::measure::MeasureFault;
 use crate::compare::metrics::Metrics;
@@ -115,12 +115,11 @@ fn note_worst(
         // Real and imaginary parts are separate elements there.
         let position = worst.index / whole.dtype.parts().1 as u64;
         ranks.worst = Some(index_of(&whole.shape, position));
-        let is_read = |part: &RankPart| {
-            let mut all = whole.parts.iter().zip(&avoided[party.index()]);
-            all.any(|(one, avoided)| std::ptr::eq(one, part) && !avoided)
-        };
         let places = whole.places_of(position).into_iter();
-        let places = places.filter(|(part, _)| is_read(part));
+        let places = places.filter(|(part, _)| {
+            let mut all = whole.parts.iter().zip(&avoided[party.index()]);
+            all.any(|(one, avoided)| std::ptr::eq(one, *part) && !avoided)
+        });
         ranks
             .worst_parts
             .extend(places.map(|(part, index)| PartElement {
@@ -357,7 +356,7 @@ impl<'a> Pieces<'a> {
             };
             read.map_err(read_fault(party))?;
         }
-        let one = |i: usize| {
+        let [target, golden] = [0, 1].map(|i| {
             let bytes = match &self.sources[i] {
                 ElementSource::Parts(_) | ElementSource::Stored(_) => &self.buffers[i][..],
                 ElementSource::Loaded(loaded) => {
@@ -373,8 +372,8 @@ impl<'a> Pieces<'a> {
                 shape: Shape::new([n]).unwrap_or_default(),
                 bytes,
             }
-        };
-        Ok(Some((one(0), one(1), first)))
+        });
+        Ok(Some((target, golden, first)))
     }
 }
 

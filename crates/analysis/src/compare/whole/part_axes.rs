@@ -60,8 +60,8 @@ impl PartAxes {
         let Some(TokenMap::Padded(kept)) = tokens else {
             return Ok(self);
         };
-        let at = |wanted: &str| names.iter().position(|name| name == wanted);
-        let (Some(b), Some(s)) = (at("b"), at("s")) else {
+        let places = ["b", "s"].map(|wanted| names.iter().position(|name| name == wanted));
+        let [Some(b), Some(s)] = places else {
             return Err("the mapping names no axes `b` and `s` of it".to_owned());
         };
         let mut found = Vec::new();

@@ -56,12 +56,13 @@ impl<'a> PartFiles<'a> {
         let width = self.width;
         let elements = self.open(part)?;
         // Sizes were checked against each other, so that nothing is ever beyond the end.
-        let beyond = || LoadError::Damaged("the part is shorter than its shape".to_owned());
         let mut append = |first: u64, n: usize| {
             let begin = usize::try_from(first)
                 .ok()
                 .and_then(|i| i.checked_mul(width));
-            let begin = begin.ok_or_else(beyond)?;
+            let begin = begin.ok_or_else(|| {
+                LoadError::Damaged("the part is shorter than its shape".to_owned())
+            })?;
             out.extend_from_slice(elements.bytes(begin..begin + n * width)?);
             Ok(())
         };

@@ -195,8 +195,10 @@ fn merged(shape: &[u64], parts: &[RankPart]) -> (Vec<u64>, Vec<Vec<Vec<Segment>>
                     let is_whole = (one.first, one.n, one.offset) == (0, extent, 0);
                     let row = one.stride.checked_mul(extent);
                     // The stride of a single index leads nowhere.
-                    let follows = |segment: &Segment| segment.n == 1 || Some(segment.stride) == row;
-                    is_whole && axes[outer].iter().all(follows)
+                    is_whole
+                        && axes[outer]
+                            .iter()
+                            .all(|segment| segment.n == 1 || Some(segment.stride) == row)
                 }
                 _ => false,
             });

@@ -57,9 +57,8 @@ pub(super) fn unlike_ranks(
         (whole.parts.iter()).partition(|part| holds(&part.slot, other));
     // What the other side has as another tensor is no wrong copy of this one: that is how experts
     // are shared.
-    let is_another = |part: &RankPart| others.holds(&part.slot);
     if !right.is_empty() {
-        let is_fault = !wrong.into_iter().any(is_another);
+        let is_fault = !wrong.into_iter().any(|part| others.holds(&part.slot));
         return is_fault.then(|| replicas(InferredReplicas::Single));
     }
     let parts: Vec<FoundPart<'_>> = found_parts(whole).collect();

@@ -186,29 +186,29 @@ fn chain(board: &Board<'_>, side: usize, gap: &PairingGap) -> Option<(usize, Vec
         .iter()
         .filter_map(|&member| extents(other, member, SlotSide::Output))
         .collect();
-    let does_more = |member: usize| {
+    let does_more = members.iter().any(|&member| {
         let mut known = inputs(other, member);
         known.retain(|dims| !dims.is_empty() && !inner.contains(dims));
         own_type.is_same(board.op_type(other, member))
             && known.iter().any(|dims| !own_inputs.contains(dims))
-    };
-    if members.iter().any(|&member| does_more(member)) {
+    });
+    if does_more {
         return None;
     }
-    let is_it_alone = |member: usize| {
+    let is_one_alone = members.iter().any(|&member| {
         let member_type = board.op_type(other, member);
         let may_be_same = own_type.is_empty() || own_type.is_same(member_type);
         may_be_same
             && extents(other, member, SlotSide::Output).as_ref() == Some(&output)
             && extents(other, member, SlotSide::Input).as_ref() == Some(&input)
             && !reads_more(member)
-    };
+    });
     let is_like_one = members
         .iter()
         .any(|&m| own_type.is_same(board.op_type(other, m)));
     // A known type that is absent from the chain is a separate operator.
     let is_possible = is_like_one || own_type.may_be_fused();
-    let is_sure = is_possible && !members.iter().any(|&member| is_it_alone(member));
+    let is_sure = is_possible && !is_one_alone;
     (is_chain && is_sure).then(|| (run, members.clone()))
 }
 

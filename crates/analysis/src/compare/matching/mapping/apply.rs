@@ -76,8 +76,10 @@ pub(in super::super) fn resolve(
 fn claim(claims: &mut Claims, (side, name, run): Claim, place: &str) -> Result<(), MappingError> {
     let known = claims.entry((side, name.clone())).or_default();
     // An entry without a number takes all executions of its name.
-    let is_clash = |other: &Option<usize>| run.is_none() || other.is_none() || run == *other;
-    if let Some((_, first)) = known.iter().find(|(other, _)| is_clash(other)) {
+    let clash = known
+        .iter()
+        .find(|(other, _)| run.is_none() || other.is_none() || run == *other);
+    if let Some((_, first)) = clash {
         return Err(MappingError::Twice {
             place: place.to_owned(),
             name,
@@ -121,9 +123,8 @@ impl CheckedMapping {
             });
             let [target_slot, golden_slot] = parsed;
             let pair = [target_slot?, golden_slot?];
-            let is_twice = |i: usize| slots.iter().any(|known| known[i] == pair[i]);
             for (i, text) in [target, golden].into_iter().enumerate() {
-                if is_twice(i) {
+                if slots.iter().any(|known| known[i] == pair[i]) {
                     return Err(MappingError::Twice {
                         place: place.clone(),
                         name: text.clone(),
@@ -210,14 +211,19 @@ fn executions(
     names: &[String],
     chosen: Option<usize>,
 ) -> Vec<Vec<usize>> {
-    let lists = || names.iter().filter_map(|name| of_name.get(name));
-    let n = lists().map(Vec::len).max().unwrap_or(0);
+    let lists: Vec<&Vec<usize>> = names.iter().filter_map(|name| of_name.get(name)).collect();
+    let n = lists.iter().map(|runs| runs.len()).max().unwrap_or(0);
     let numbers = match chosen {
         Some(run) => run..run.saturating_add(1),
         None => 0..n,
     };
     numbers
-        .map(|n| lists().filter_map(|runs| runs.get(n).copied()).collect())
+        .map(|n| {
+            lists
+                .iter()
+                .filter_map(|runs| runs.get(n).copied())
+                .collect()
+        })
         .collect()
 }
 

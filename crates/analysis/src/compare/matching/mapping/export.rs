@@ -31,13 +31,11 @@ impl Matching {
             if !seen.insert((t.clone(), g.clone(), numbers)) {
                 continue;
             }
-            let keys = |i: usize| {
-                let names = [&t, &g][i].as_slice().iter();
-                names
-                    .map(move |name| (i, file_name(name), numbers[i]))
-                    .collect::<Vec<_>>()
-            };
-            let keys: Vec<_> = [0, 1].into_iter().flat_map(keys).collect();
+            let keys = [&t, &g].into_iter().enumerate().flat_map(|(i, names)| {
+                let names = names.as_slice().iter();
+                names.map(move |name| (i, file_name(name), numbers[i]))
+            });
+            let keys: Vec<_> = keys.collect();
             // `resolve` rejects a mapping with duplicate names, and a proposal must be accepted
             // without changes.
             if keys.iter().any(|key| claimed.contains_key(key)) {
@@ -70,29 +68,26 @@ impl Matching {
     }
 
     fn unmapped(&self, sides: [&ComparedDump; 2]) -> UnmappedOperators {
-        let names = |party: Party| {
+        let [target, golden] = Party::BOTH.map(|party| {
             let side = sides[party.index()];
             // Only what an entry could bring together: one that lacks its step or repeat on the
             // other side has no partner to name.
-            let open = |reason: &UnmatchedReason| {
-                matches!(
-                    reason,
-                    UnmatchedReason::NoSuchName
-                        | UnmatchedReason::OtherType(_)
-                        | UnmatchedReason::Ambiguous(..)
-                )
-            };
             let all = self.unmatched.iter();
-            let all = all.filter(|one| one.party == party && open(&one.reason));
+            let all = all.filter(|one| {
+                one.party == party
+                    && matches!(
+                        &one.reason,
+                        UnmatchedReason::NoSuchName
+                            | UnmatchedReason::OtherType(_)
+                            | UnmatchedReason::Ambiguous(..)
+                    )
+            });
             let mut seen = BTreeSet::new();
             all.map(|one| side.runs[one.run].op_name.to_string())
                 .filter(|name| seen.insert(name.clone()))
                 .collect()
-        };
-        UnmappedOperators {
-            target: names(Party::Target),
-            golden: names(Party::Golden),
-        }
+        });
+        UnmappedOperators { target, golden }
     }
 }
 
@@ -159,18 +154,17 @@ fn repeats(side: &ComparedDump) -> Vec<(usize, usize)> {
 /// The slots of a pair, where side and position alone would not bring them together.
 fn slots(sides: [&ComparedDump; 2], pair: &RunPair) -> BTreeMap<String, String> {
     let is_group = pair.target.len() > 1 || pair.golden.len() > 1;
-    let text = |i: usize, run: usize, slot: usize| {
-        let run = &sides[i].runs[run];
-        let key = run.slots[slot].key();
-        if is_group {
-            format!("{}:{key}", run.op_name)
-        } else {
-            key.to_string()
-        }
-    };
     let texts = pair.slots.iter().map(|slots| {
-        let (t, g) = (slots.target, slots.golden);
-        (text(0, t.run, t.slot), text(1, g.run, g.slot))
+        let slots = [(sides[0], slots.target), (sides[1], slots.golden)];
+        let [target, golden] = slots.map(|(side, at)| {
+            let key = side.slot(at).key();
+            if is_group {
+                format!("{}:{key}", side.runs[at.run].op_name)
+            } else {
+                key.to_string()
+            }
+        });
+        (target, golden)
     });
     texts.filter(|(t, g)| is_group || t != g).collect()
 }

@@ -28,8 +28,8 @@ pub(super) fn align(
     places: &mut PlaceScopes,
 ) -> Vec<[Vec<usize>; 2]> {
     let mut models = [0, 1].map(|i| models(sides[i], &runs[i]));
-    let keys = |models: &Models| models.iter().map(|(key, _)| key.1).collect::<Vec<_>>();
-    if chosen.is_empty() && keys(&models[0]) != keys(&models[1]) {
+    let [targets, goldens] = [0, 1].map(|i| models[i].iter().map(|(key, _)| key.1));
+    if chosen.is_empty() && targets.ne(goldens) {
         // Where a network is cut into graphs depends on how its loops and branches are written.
         models = [0, 1].map(|i| united(sides[i], std::mem::take(&mut models[i])));
         for i in [0, 1] {
@@ -56,16 +56,10 @@ pub(super) fn align(
             .zip(&is_taken[i])
             .filter(|(_, taken)| !**taken)
         {
-            let name = |pair: &(String, String)| {
-                if i == 0 {
-                    pair.0.clone()
-                } else {
-                    pair.1.clone()
-                }
-            };
-            let is_named = chosen
-                .iter()
-                .any(|pair| model.0.0.as_ref() == Some(&name(pair)));
+            let is_named = chosen.iter().any(|pair| {
+                let name = if i == 0 { &pair.0 } else { &pair.1 };
+                model.0.0.as_ref() == Some(name)
+            });
             let reason = if chosen.is_empty() || is_named {
                 UnmatchedReason::NoSuchPlace
             } else {
@@ -125,37 +119,29 @@ fn as_one(models: Models) -> (Key, Vec<usize>) {
 /// Whether several graphs are those that torch compiled for the parts of one program: they have the
 /// compiler's names, and ran in the same steps.
 fn are_of_one_program(side: &ComparedDump, models: &Models) -> bool {
-    let steps = |runs: &[usize]| -> BTreeSet<Option<u64>> {
-        let steps = runs.iter().map(|&run| side.runs[run].place.step);
-        steps.collect()
-    };
-    let is_compiled = |key: &Key| {
-        let number = key
-            .0
-            .as_deref()
-            .and_then(|name| name.strip_prefix("graph_"));
-        number.is_some_and(|number| number.parse::<u32>().is_ok())
-    };
-    let Some((_, first)) = models.first().filter(|_| models.len() > 1) else {
-        return false;
-    };
-    let first = steps(first);
-    models
+    let steps: HashSet<BTreeSet<Option<u64>>> = models
         .iter()
-        .all(|(key, runs)| is_compiled(key) && steps(runs) == first)
+        .map(|(_, runs)| runs.iter().map(|&run| side.runs[run].place.step).collect())
+        .collect();
+    models.len() > 1
+        && steps.len() == 1
+        && models.iter().all(|((name, _), _)| {
+            let number = name.as_deref().and_then(|name| name.strip_prefix("graph_"));
+            number.is_some_and(|number| number.parse::<u32>().is_ok())
+        })
 }
 
 /// The n-th load of a chosen model belongs to the n-th of its partner.
 fn by_choice(models: &[Models; 2], chosen: &[(String, String)]) -> Vec<(usize, usize)> {
-    let loads = |i: usize, name: &str| -> Vec<usize> {
-        let all = models[i].iter().enumerate();
-        let named = all.filter(|(_, ((model, _), _))| model.as_deref() == Some(name));
-        named.map(|(index, _)| index).collect()
-    };
     let mut is_used = [HashSet::new(), HashSet::new()];
     let mut pairs = Vec::new();
     for (t, g) in chosen {
-        for (t, g) in loads(0, t).into_iter().zip(loads(1, g)) {
+        let [targets, goldens] = [(0, t), (1, g)].map(|(i, name)| {
+            let all = models[i].iter().enumerate();
+            let named = all.filter(move |(_, ((model, _), _))| model.as_ref() == Some(name));
+            named.map(|(index, _)| index)
+        });
+        for (t, g) in targets.zip(goldens) {
             if !is_used[0].contains(&t) && !is_used[1].contains(&g) {
                 is_used[0].insert(t);
                 is_used[1].insert(g);
@@ -191,10 +177,9 @@ fn by_likeness(sides: [&ComparedDump; 2], models: &[Models; 2]) -> Vec<(usize, u
         }
     }
     // Loads of one model have all in common with each other, and then their order decides.
-    let distance = |t: usize, g: usize| t.abs_diff(g);
     scored.sort_by(|a, b| {
         let by_score = b.0.total_cmp(&a.0);
-        by_score.then((distance(a.1, a.2), a.1, a.2).cmp(&(distance(b.1, b.2), b.1, b.2)))
+        by_score.then((a.1.abs_diff(a.2), a.1, a.2).cmp(&(b.1.abs_diff(b.2), b.1, b.2)))
     });
     let mut is_taken = [0, 1].map(|i| vec![false; models[i].len()]);
     let mut pairs = Vec::new();

@@ -51,9 +51,9 @@ pub(in super::super) fn of_group(
     work.given(group);
     work.by_value(group);
     work.by_origin(group);
-    let is_output = |two: &Two| work.slot(0, two[0]).side == SlotSide::Output;
+    let mut found = work.found.iter().map(|two| work.slot(0, two[0]));
     // One known origin shows that the dump records origins, and then a position proves nothing.
-    if !work.found.iter().any(is_output) && group.is_end_shared {
+    if found.all(|slot| slot.side != SlotSide::Output) && group.is_end_shared {
         work.ends(group);
     }
     work.inputs(group);
@@ -100,7 +100,7 @@ pub(in super::super) fn of_group(
 
 impl<'a> GroupPairing<'a> {
     fn slot(&self, side: usize, place: SlotRef) -> &'a ExecutionSlot {
-        &self.sides[side].runs[place.run].slots[place.slot]
+        self.sides[side].slot(place)
     }
 
     /// Slots of one kind that are free, in order.
@@ -128,13 +128,13 @@ impl<'a> GroupPairing<'a> {
     /// Pairs the slots of the user's mapping.
     fn given(&mut self, group: &OperatorGroup<'_>) {
         for pair in &group.given {
-            let find = |i: usize| {
+            let found = [0, 1].map(|i| {
                 let (run, position) = pair[i];
                 let mut slots = self.sides[i].runs[run].slots.iter();
                 let slot = slots.position(|slot| (slot.side, slot.index) == position)?;
                 Some(SlotRef { run, slot }).filter(|place| !self.is_used[i].contains(place))
-            };
-            if let (Some(target), Some(golden)) = (find(0), find(1)) {
+            });
+            if let [Some(target), Some(golden)] = found {
                 self.add([target, golden]);
             }
         }
