@@ -154,16 +154,18 @@ impl TensorCatalogue {
         shape: Option<Vec<usize>>,
     ) -> PyResult<NumpyElements> {
         let relayout = relayout(py, layout, shape)?;
-        let decode = |record: &_| {
+        self.on_record(py, index, |record| {
             elements::NumpyArray::decoded(record, relayout.as_ref(), ElementsAccess::Mapped)
-        };
-        self.on_record(py, index, decode).map(NumpyElements::new)
+        })
+        .map(NumpyElements::new)
     }
 
     /// The bytes of a tensor as stored.
     fn raw(&self, py: Python<'_>, index: usize) -> PyResult<NumpyElements> {
-        let read = |record: &_| elements::NumpyArray::raw(record, ElementsAccess::Mapped);
-        self.on_record(py, index, read).map(NumpyElements::new)
+        self.on_record(py, index, |record| {
+            elements::NumpyArray::raw(record, ElementsAccess::Mapped)
+        })
+        .map(NumpyElements::new)
     }
 
     /// Statistics of a tensor's elements.

@@ -242,13 +242,14 @@ fn non_finite_event(dump: &ComparedDump, path: PathBuf, finding: NonFiniteFindin
     };
     // Dumps identify models, and each PyTorch graph is a model: if several graphs have the
     // operator, that identifies it.
-    let is_of_graph = |run: &&OperatorExecution| {
-        let model = run.place.model.as_ref();
-        is_it(run) && model.is_some_and(|model| model.as_str() == finding.graph)
-    };
     // The record is in `.opscope`, next to the run's tensors.
     let dir = path.parent().unwrap_or(Path::new(""));
-    let run = only_run(dump, dir, is_it).or_else(|| only_run(dump, dir, is_of_graph));
+    let run = only_run(dump, dir, is_it).or_else(|| {
+        only_run(dump, dir, |run| {
+            let model = run.place.model.as_ref();
+            is_it(run) && model.is_some_and(|model| model.as_str() == finding.graph)
+        })
+    });
     let execution = run.and_then(|run| dump.runs.get(run));
     DumpEvent {
         path,

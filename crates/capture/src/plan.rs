@@ -229,12 +229,11 @@ impl Steps {
     pub fn intersection(self, other: Steps) -> Steps {
         let ranges = match (self.ranges, other.ranges) {
             (Some(ours), Some(theirs)) => {
-                let common = |a: &RangeInclusive<u64>, b: &RangeInclusive<u64>| {
-                    *a.start().max(b.start())..=*a.end().min(b.end())
-                };
-                let pairs = ours
-                    .iter()
-                    .flat_map(|a| theirs.iter().map(move |b| common(a, b)));
+                let pairs = ours.iter().flat_map(|a| {
+                    theirs
+                        .iter()
+                        .map(move |b| *a.start().max(b.start())..=*a.end().min(b.end()))
+                });
                 Some(pairs.filter(|range| !range.is_empty()).collect())
             }
             (ours, theirs) => ours.or(theirs),

@@ -257,10 +257,6 @@ impl Trials<'_> {
         if control.level == VerdictLevel::Pass {
             return Err("the outputs of the target agree when it runs without capture".to_owned());
         }
-        // Outputs near their limits do not count as healed.
-        let agrees = |found: &OutputDistance| {
-            found.level < control.level && found.level <= VerdictLevel::Warn
-        };
         let usable = self.usable(comparison);
         experiments.n_candidates = usable.len();
         if usable.is_empty() {
@@ -274,7 +270,8 @@ impl Trials<'_> {
             match self.run(names, &chosen)? {
                 Ok(found) => {
                     after.insert(set.to_vec(), found.distance);
-                    Some(agrees(&found))
+                    // Outputs near their limits do not count as healed.
+                    Some(found.level < control.level && found.level <= VerdictLevel::Warn)
                 }
                 Err(reason) => {
                     // The first failure is usually of the likely cause; the others follow from it.

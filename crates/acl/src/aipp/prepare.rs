@@ -157,10 +157,9 @@ struct RowBuffers {
 impl RowBuffers {
     fn new(parameters: &AippParameters) -> RowBuffers {
         // A crop is never wider than the picture.
-        let rows = || std::array::from_fn(|_| vec![0; parameters.width]);
         RowBuffers {
-            unpacked: rows(),
-            converted: rows(),
+            unpacked: std::array::from_fn(|_| vec![0; parameters.width]),
+            converted: std::array::from_fn(|_| vec![0; parameters.width]),
         }
     }
 

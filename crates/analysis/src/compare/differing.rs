@@ -25,8 +25,7 @@ impl DifferingElements {
     /// The region as Python would index it: `[37, :, 2:4]`. `None` if it is the whole tensor.
     pub fn region(&self) -> Option<String> {
         let axes = self.ranges.iter().zip(&self.shape);
-        let is_whole = |(&range, &dim): (&[u64; 2], &u64)| range == [0, dim];
-        if axes.clone().all(is_whole) {
+        if axes.clone().all(|(&range, &dim)| range == [0, dim]) {
             return None;
         }
         let axes = axes.map(|(&[first, end], &dim)| match (first, end) {

@@ -46,10 +46,9 @@ pub(super) fn list(comparison: &Comparison, sides: MatchedDumps<'_>) -> Vec<List
                 ..ListedParameter::default()
             };
             if value_of(slot, MetricId::ShareUnequal) > Some(0.0) {
-                let between = |order| change_between(sides, *places, order);
-                parameter.change = between(ExplainedOrder::TargetOfGolden);
+                parameter.change = change_between(sides, *places, ExplainedOrder::TargetOfGolden);
                 if parameter.change.is_none() {
-                    let back = between(ExplainedOrder::GoldenOfTarget);
+                    let back = change_between(sides, *places, ExplainedOrder::GoldenOfTarget);
                     let is_rounded = matches!(back, Some(TensorChange::Rounded { .. }));
                     parameter.is_golden_changed = is_rounded;
                     parameter.change = back.filter(|_| is_rounded);

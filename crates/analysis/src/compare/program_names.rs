@@ -43,12 +43,12 @@ pub(super) fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>)
                 }
                 let name = own.or(golden);
                 // Exporters number constants anew each time, so that their names pair nothing.
-                let constant = || {
+                let name = name.or_else(|| {
                     let name = sides.target.constant_of(places.target)?;
                     let is_constant = sides.golden.is_constant(places.golden);
                     (operator.is_certain && is_constant).then(|| name.to_owned())
-                };
-                slot.parameter = name.or_else(constant).map(Into::into);
+                });
+                slot.parameter = name.map(Into::into);
             }
         }
     }

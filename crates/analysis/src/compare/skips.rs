@@ -144,7 +144,7 @@ fn of_unmatched(
         (Some(problem), _) => (SkipReason::Damaged, problem.clone()),
         (None, reason) => (reason.kind(), reason.message(unmatched.party)),
     };
-    let next = order.next_after(unmatched.run, (run.place.rank, run.place.step));
+    let next = order.next_after(unmatched.run, run.place.rank_step());
     Skip {
         side: unmatched.party.into(),
         before: next,

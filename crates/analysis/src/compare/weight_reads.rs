@@ -20,8 +20,8 @@ struct ReadCount {
 /// weights equally often. Engines remove weights, so that their graphs say nothing.
 pub(super) fn find(sides: MatchedDumps<'_>) -> Vec<WeightReads> {
     let dumps = [sides.target, sides.golden];
-    let is_executed = |dump: &ComparedDump| (0..dump.runs.len()).any(|run| dump.is_executed(run));
-    if dumps.into_iter().any(is_executed) {
+    let has_executed = dumps.map(|dump| (0..dump.runs.len()).any(|run| dump.is_executed(run)));
+    if has_executed != [false; 2] {
         return Vec::new();
     }
     let reads = dumps.map(count);

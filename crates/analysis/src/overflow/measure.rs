@@ -46,9 +46,9 @@ pub(crate) fn measure(dtype: DType, bytes: &[u8]) -> Option<[String; 3]> {
         }
         NumpyType::C64 => {
             let pairs: &[[u8; 8]] = elements(bytes);
-            let value = |b: [u8; 8]| parts(b, f32::from_le_bytes);
-            let [max, min] = complex_extremes(pairs, value).map(|[re, im]| complex(re, im));
-            let sum = complex_sum(pairs, value).map(f64::from);
+            let [max, min] = complex_extremes(pairs, |b| parts(b, f32::from_le_bytes))
+                .map(|[re, im]| complex(re, im));
+            let sum = complex_sum(pairs, |b| parts(b, f32::from_le_bytes)).map(f64::from);
             let [re, im] = complex_mean(sum, pairs.len()).map(|part| part as f32);
             [max, min, complex(re, im)]
         }

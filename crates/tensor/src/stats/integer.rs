@@ -73,8 +73,6 @@ fn survey_long<M: LaneMachine, I: IntegerFormat>(m: M, bytes: &[u8]) -> StatsBlo
     let first = I::read(bytes);
     let elements = bytes.chunks_exact(I::WIDTH).map(I::read);
     let (min, max) = elements.fold((first, first), lowest_and_highest);
-    // Counting takes a pass for each value, which the extremes make unnecessary most of the time.
-    let has = |value: I::Value| min <= value && value <= max;
     let [sum, sum_of_magnitudes, sum_of_squares] = sums_in_lanes::<M, I>(m, bytes);
     let mut block = StatsBlock {
         min: I::real(min),
@@ -84,14 +82,15 @@ fn survey_long<M: LaneMachine, I: IntegerFormat>(m: M, bytes: &[u8]) -> StatsBlo
         sum_of_squares,
         ..StatsBlock::EMPTY
     };
-    if has(I::ZERO) {
+    // Counting takes a pass for each value, which the extremes make unnecessary most of the time.
+    if (min..=max).contains(&I::ZERO) {
         block.counts.n_zero = I::count(bytes, |value| value == I::ZERO);
     }
     if min < I::ZERO {
         block.counts.n_negative = I::count(bytes, |value| value < I::ZERO);
     }
     for end in [I::LOWEST, I::HIGHEST].into_iter().flatten() {
-        if has(end) {
+        if (min..=max).contains(&end) {
             block.counts.n_saturated += I::count(bytes, |value| value == end);
         }
     }

@@ -318,8 +318,8 @@ impl ValueState {
 impl Contract {
     /// Whether the model's outputs are known, so that they determine the verdict.
     pub fn is_known(&self) -> bool {
-        let is_of_golden = |value: &&ContractValue| value.presence != ValuePresence::Extra;
-        self.outputs.iter().any(|value| is_of_golden(&value))
+        let mut outputs = self.outputs.iter();
+        outputs.any(|value| value.presence != ValuePresence::Extra)
     }
 }
 

@@ -106,8 +106,7 @@ impl RunOrigin {
 
 /// Numbers in rising order as numbers and ranges, `0-3,7`.
 pub(in crate::compare) fn in_ranges(numbers: &[u64], separator: &str) -> String {
-    let follow = |pair: &[u64]| pair[0].checked_add(1) == Some(pair[1]);
-    let runs = numbers.chunk_by(|a, b| follow(&[*a, *b]));
+    let runs = numbers.chunk_by(|a, b| a.checked_add(1) == Some(*b));
     let texts = runs.map(|run| match run {
         [first, .., last] => format!("{first}-{last}"),
         one => one.iter().map(ToString::to_string).collect(),

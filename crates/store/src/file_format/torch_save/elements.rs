@@ -81,7 +81,6 @@ impl DenseElements {
     /// A copy in row-major order.
     pub(super) fn read(&self, shape: &Shape, file: &FileParts) -> Result<Vec<u8>, FormatError> {
         let at = self.storage.start as u64;
-        let wrong = |error: String| FormatError::new(at, "elements", error);
         // A small view reads only its range of a large storage.
         let first = if shape.n_elements() == 0 {
             0
@@ -97,9 +96,9 @@ impl DenseElements {
         let reached = reached.ok_or_else(|| FormatError::new(at, "a storage", "none"))?;
         let storage = file
             .part(reached)
-            .map_err(|error| wrong(error.to_string()))?;
+            .map_err(|error| FormatError::new(at, "elements", error.to_string()))?;
         let mut bytes = dense_copy(self.dtype, shape, &self.strides, 0, storage.as_ref())
-            .map_err(|error| wrong(error.to_string()))?;
+            .map_err(|error| FormatError::new(at, "elements", error.to_string()))?;
         self.changes.apply(self.dtype, &mut bytes);
         Ok(bytes)
     }
