@@ -37,7 +37,7 @@ mod places;
 mod reason;
 mod slots;
 mod structure;
-pub(in crate::compare) mod unseen;
+pub(super) mod unseen;
 mod values;
 
 use std::collections::HashMap;
@@ -56,11 +56,11 @@ pub use fusion::{FusedOperator, FusionRules, FusionRulesError};
 pub(super) use identity::{certain, without_counter};
 pub(super) use mapping::understood;
 pub use mapping::{MappedNames, Mapping, MappingError, MappingForm, OperatorMapping};
-pub(in crate::compare) use names::joined;
-pub(in crate::compare) use op_type::{
+pub(super) use names::joined;
+pub(super) use op_type::{
     has_elements_of_input, is_one_type, is_same_type, is_view, is_view_type, may_be_fused,
 };
-pub(in crate::compare) use optimizer::updated_parameters;
+pub(super) use optimizer::updated_parameters;
 pub(super) use structure::extended;
 
 /// Options of matching.
@@ -214,7 +214,7 @@ pub struct Matching {
 
 impl Matching {
     /// The pair of two executions, unless the target is an archive of values.
-    pub(in crate::compare) fn pair_of(&self, [target, golden]: [usize; 2]) -> Option<&RunPair> {
+    pub(super) fn pair_of(&self, [target, golden]: [usize; 2]) -> Option<&RunPair> {
         let at = self
             .pairs
             .partition_point(|pair| pair.target.first().copied() < Some(target));

@@ -24,7 +24,7 @@ use super::result::{OperatorName, RankOperator, SlotKey};
 use crate::error_chain::chain;
 use crate::read::{read_dump_into, read_listing_into};
 
-pub(in crate::compare) use graphs::written_tensors;
+pub(super) use graphs::written_tensors;
 pub use graphs::{DumpGraphs, positions};
 pub use load::{LoadError, LoadedSlot};
 use slot::KnownFacts;

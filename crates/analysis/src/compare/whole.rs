@@ -40,12 +40,12 @@ mod tensor;
 mod tests;
 mod unlike;
 
-pub(in crate::compare) use gather::{has_placements, put_together, share_otherwise};
-pub(in crate::compare) use inferred::cut_like_others;
-pub(in crate::compare) use measured::{WholeNumbers, differing_parts, measure_whole};
-pub(in crate::compare) use names::name_by_call;
-pub(in crate::compare) use replicas::read_all;
-pub(in crate::compare) use rules::CheckedRules;
+pub(super) use gather::{has_placements, put_together, share_otherwise};
+pub(super) use inferred::cut_like_others;
+pub(super) use measured::{WholeNumbers, differing_parts, measure_whole};
+pub(super) use names::name_by_call;
+pub(super) use replicas::read_all;
+pub(super) use rules::CheckedRules;
 pub use rules::{
     PaddingSide, RankRules, RenumberRule, SideRules, TensorRule, TokenNumbers, TokenRule,
 };

@@ -22,7 +22,7 @@ const PRINTED_ERROR_MAX: f64 = 1e-5;
 const N_ELEMENTS_MIN: u64 = 2;
 
 /// Types of operators that convert their input to another dtype.
-pub(in crate::compare) const CAST_TYPES: [&str; 4] = [
+pub(crate) const CAST_TYPES: [&str; 4] = [
     "Cast",
     "CastLike",
     "aten__to_copy_default",
@@ -546,7 +546,7 @@ fn rounding(slot: &ExecutionSlot, dtype: DType) -> f64 {
     }
 }
 
-pub(in crate::compare) fn is_one_of(op_types: &[&str], run: &OperatorExecution) -> bool {
+pub(crate) fn is_one_of(op_types: &[&str], run: &OperatorExecution) -> bool {
     op_types
         .iter()
         .any(|op_type| run.op_type.eq_ignore_ascii_case(op_type))

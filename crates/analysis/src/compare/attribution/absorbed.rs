@@ -25,7 +25,7 @@ pub(super) fn find(comparison: &Comparison, flow: &ValueFlow) -> Vec<bool> {
 }
 
 /// For each operator, whether its difference leads to another one, according to a graph.
-pub(in crate::compare) fn leads_on(operators: &[OperatorResult]) -> Vec<bool> {
+pub(crate) fn leads_on(operators: &[OperatorResult]) -> Vec<bool> {
     let readers: Vec<Readers> = operators
         .iter()
         .map(|operator| operator.readers.clone())

@@ -10,7 +10,7 @@ use crate::compare::verdict::value_of;
 /// The distance of a slot, relative to its size: the norm of the difference, the share of unequal
 /// integers, or the largest distance of a statistic. It is infinite if it cannot be measured, as
 /// with a NaN on one side, another shape or another digest.
-pub(in crate::compare) fn slot_distance(slot: &SlotResult) -> f64 {
+pub(crate) fn slot_distance(slot: &SlotResult) -> f64 {
     // The other side has the value; the numbers are those of another one.
     if slot.agreement.is_some() {
         return 0.0;

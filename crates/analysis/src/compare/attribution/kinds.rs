@@ -304,12 +304,12 @@ const SHAPE_FILLING: &[&str] = &[
 const IN_PLACE: &[&str] = &["assign", "scatter", "apply", "sparseapply", "inplace"];
 
 /// Whether operators of a type are sums and differences.
-pub(in crate::compare) fn is_additive(op_type: &str) -> bool {
+pub(crate) fn is_additive(op_type: &str) -> bool {
     manner(op_type) == ErrorGrowth::Additive
 }
 
 /// Whether operators of a type add the elements of their input.
-pub(in crate::compare) fn is_sum(op_type: &str) -> bool {
+pub(crate) fn is_sum(op_type: &str) -> bool {
     matches!(&*plain_type(op_type), "sum" | "reducesum" | "reducesumd")
 }
 
@@ -340,17 +340,17 @@ pub(super) fn manner(op_type: &str) -> ErrorGrowth {
 }
 
 /// Whether what an operator of a type reads is right if what it makes is.
-pub(in crate::compare) fn is_telling(op_type: &str) -> bool {
+pub(crate) fn is_telling(op_type: &str) -> bool {
     TELLING.contains(&plain_type(op_type).as_str())
 }
 
 /// Whether operators of a type make nothing but elements that they read, in another arrangement.
-pub(in crate::compare) fn moves_elements(op_type: &str) -> bool {
+pub(crate) fn moves_elements(op_type: &str) -> bool {
     MOVING.contains(&plain_type(op_type).as_str())
 }
 
 /// Whether operators of a type hand out what they were given from outside.
-pub(in crate::compare) fn is_source(op_type: &str) -> bool {
+pub(crate) fn is_source(op_type: &str) -> bool {
     SOURCES.contains(&plain_type(op_type).as_str())
 }
 
@@ -360,7 +360,7 @@ pub(super) fn fills_a_shape(op_type: &str) -> bool {
 }
 
 /// Whether operators of a type may change an input, so that a dump shows it as it is afterwards.
-pub(in crate::compare) fn is_in_place(op_type: &str) -> bool {
+pub(crate) fn is_in_place(op_type: &str) -> bool {
     let name = plain_type(op_type);
     // PyTorch's names of such operators end so.
     // Two underscores end Python's special names, such as `__and__`, and say nothing of writing.
@@ -369,7 +369,7 @@ pub(in crate::compare) fn is_in_place(op_type: &str) -> bool {
 
 /// The type of an operator in lower case, without PyTorch's namespace and overload:
 /// `aten::rand.names` is `rand`, and so is `aten_rand_default`, as names of files have it.
-pub(in crate::compare) fn plain_type(op_type: &str) -> String {
+pub(crate) fn plain_type(op_type: &str) -> String {
     let lower = op_type.to_lowercase();
     let name = ["aten::", "aten.", "prims.", "prims::"]
         .into_iter()

@@ -22,7 +22,7 @@ const N_NAMES_MAX: usize = 3;
 
 /// Judges the whole again. Levels, causes and the summary of the slots must exist; their objections
 /// to a good comparison become notes.
-pub(in crate::compare) fn conclude(comparison: &mut Comparison, judging: &VerdictOptions) {
+pub(crate) fn conclude(comparison: &mut Comparison, judging: &VerdictOptions) {
     let mut contract = std::mem::take(&mut comparison.contract);
     contract.limit = judging.limit;
     judge_values(&mut contract, comparison, judging);

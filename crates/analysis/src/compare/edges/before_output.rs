@@ -17,7 +17,7 @@ const N_LOST_MAX: usize = 5;
 
 /// Notes the operators that one side alone has before an output that differs, where none inside
 /// differs.
-pub(in crate::compare) fn note_before_output(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
+pub(crate) fn note_before_output(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
     let apart = comparison.contract.outputs.iter();
     let mut apart = apart
         .filter(|value| value.state == ValueState::Differ)

@@ -31,10 +31,7 @@ struct NamedPairs<'a> {
 
 /// The pairs of `sides` whose names are certain, the target's execution first. `comparison` has the
 /// numbers and levels of these pairs.
-pub(in crate::compare) fn certain(
-    comparison: &Comparison,
-    sides: MatchedDumps<'_>,
-) -> Vec<[usize; 2]> {
+pub(crate) fn certain(comparison: &Comparison, sides: MatchedDumps<'_>) -> Vec<[usize; 2]> {
     let names = NamedPairs::new(sides);
     let pairs = sides.matching.pairs.iter().zip(&comparison.operators);
     let found = pairs.filter_map(|(pair, operator)| {
@@ -324,7 +321,7 @@ fn makers(dump: &ComparedDump, run: usize) -> impl Iterator<Item = SlotRef> {
 }
 
 /// A name without the number at its end, as in `Conv_12`, `MatMul-op3` and `node_add_7`.
-pub(in crate::compare) fn without_counter(op_name: &str) -> &str {
+pub(crate) fn without_counter(op_name: &str) -> &str {
     let bare = op_name.trim_end_matches(|c: char| c.is_ascii_digit());
     if bare.len() == op_name.len() {
         return op_name;

@@ -191,7 +191,7 @@ impl Mapping {
     ///
     /// # Errors
     /// [`MappingError::Ranks`].
-    pub(in crate::compare) fn rank_rules(&self) -> Result<[CheckedRules; 2], MappingError> {
+    pub(crate) fn rank_rules(&self) -> Result<[CheckedRules; 2], MappingError> {
         understood(&self.ranks)
     }
 
@@ -246,7 +246,7 @@ impl Mapping {
 ///
 /// # Errors
 /// [`MappingError::Ranks`].
-pub(in crate::compare) fn understood(rules: &RankRules) -> Result<[CheckedRules; 2], MappingError> {
+pub(crate) fn understood(rules: &RankRules) -> Result<[CheckedRules; 2], MappingError> {
     let sides = [("target", &rules.target), ("golden", &rules.golden)];
     let [target, golden] = sides.map(|(side, rules)| {
         let checked = rules.check();

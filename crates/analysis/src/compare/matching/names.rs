@@ -4,7 +4,7 @@
 const N_JOINED_MAX: usize = 64;
 
 /// The names of a group's operators, as one.
-pub(in crate::compare) fn joined<'n>(names: impl Iterator<Item = &'n str>) -> String {
+pub(crate) fn joined<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let mut names = names;
     let mut first: Vec<&str> = names.by_ref().take(N_JOINED_MAX).collect();
     if names.next().is_some() {

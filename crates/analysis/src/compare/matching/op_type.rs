@@ -95,33 +95,33 @@ pub(super) struct OpTypeIndex {
 }
 
 /// Whether the output of an operator has the values of its input, according to its type.
-pub(in crate::compare) fn is_view(run: &OperatorExecution) -> bool {
+pub(crate) fn is_view(run: &OperatorExecution) -> bool {
     with_types(|types| types.op_type_of(run).is_view)
 }
 
 /// The same of a type.
-pub(in crate::compare) fn is_view_type(op_type: &str) -> bool {
+pub(crate) fn is_view_type(op_type: &str) -> bool {
     with_types(|types| types.of_word(op_type).is_view)
 }
 
 /// Whether an operator type may replace several operators.
-pub(in crate::compare) fn may_be_fused(op_type: &str) -> bool {
+pub(crate) fn may_be_fused(op_type: &str) -> bool {
     with_types(|types| types.of_word(op_type).may_be_fused())
 }
 
 /// Whether the output of an operator has the values of its input in the same order, too.
-pub(in crate::compare) fn has_elements_of_input(run: &OperatorExecution) -> bool {
+pub(crate) fn has_elements_of_input(run: &OperatorExecution) -> bool {
     let name = with_types(|types| types.op_type_of(run));
     name.is_view && !REORDERING_VIEWS.contains(&name.name())
 }
 
 /// Whether two operators are of one type, in whatever words their frameworks have for it.
-pub(in crate::compare) fn is_same_type(a: &OperatorExecution, b: &OperatorExecution) -> bool {
+pub(crate) fn is_same_type(a: &OperatorExecution, b: &OperatorExecution) -> bool {
     with_types(|types| types.op_type_of(a).name == types.op_type_of(b).name)
 }
 
 /// The same of types.
-pub(in crate::compare) fn is_one_type(a: &str, b: &str) -> bool {
+pub(crate) fn is_one_type(a: &str, b: &str) -> bool {
     with_types(|types| types.of_word(a).name == types.of_word(b).name)
 }
 

@@ -49,10 +49,7 @@ fn updates<'a>(dump: &'a ComparedDump, runs: &[usize]) -> Updates<'a> {
 }
 
 /// The parameter that each of some executions helps to update, in their order; others are left out.
-pub(in crate::compare) fn updated_parameters(
-    dump: &ComparedDump,
-    runs: &[usize],
-) -> Vec<(usize, String)> {
+pub(crate) fn updated_parameters(dump: &ComparedDump, runs: &[usize]) -> Vec<(usize, String)> {
     let runs = runs.iter().copied();
     let runs: Vec<usize> = runs
         .filter(|&run| dump.phase_of(run) == Some(PHASE))

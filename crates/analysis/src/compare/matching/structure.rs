@@ -33,10 +33,7 @@ struct Structure<'a> {
 }
 
 /// The certain pairs, extended by those that follow from the graphs around them.
-pub(in crate::compare) fn extended(
-    certain: Vec<[usize; 2]>,
-    sides: MatchedDumps<'_>,
-) -> Vec<[usize; 2]> {
+pub(crate) fn extended(certain: Vec<[usize; 2]>, sides: MatchedDumps<'_>) -> Vec<[usize; 2]> {
     let dumps = [sides.target, sides.golden];
     // With one listing, everything has its partner by name.
     let is_complete = dumps.iter().all(|dump| dump.runs.len() == certain.len());

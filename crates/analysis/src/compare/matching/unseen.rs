@@ -16,7 +16,7 @@ const N_PASSED_MAX: usize = 16;
 
 /// The inputs of each side that an operator without a partner makes on the other side, where the
 /// side itself has no graph.
-pub(in crate::compare) fn find(sides: MatchedDumps<'_>) -> [HashSet<SlotRef>; 2] {
+pub(crate) fn find(sides: MatchedDumps<'_>) -> [HashSet<SlotRef>; 2] {
     let dumps = [sides.target, sides.golden];
     let mut alone = [HashSet::new(), HashSet::new()];
     for one in &sides.matching.unmatched {

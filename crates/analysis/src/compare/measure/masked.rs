@@ -19,13 +19,13 @@ const LOWEST_F16: f64 = -65504.0;
 const TIMES: f64 = 20.0;
 
 /// Whether extremes are those of a mask and of scores that vanish next to it.
-pub(in crate::compare) fn is_masked(min: f64, max: f64) -> bool {
+pub(crate) fn is_masked(min: f64, max: f64) -> bool {
     min <= LARGEST && max.abs() * TIMES <= -min
 }
 
 /// Whether extremes of two tensors are those of masks, one of them made of the lowest number of a
 /// dtype, so that their size means nothing.
-pub(in crate::compare) fn are_masks(extremes: [[f64; 2]; 2]) -> bool {
+pub(crate) fn are_masks(extremes: [[f64; 2]; 2]) -> bool {
     extremes.iter().all(|[min, max]| is_masked(*min, *max))
         && extremes.iter().any(|[min, _]| is_lowest(*min))
 }
@@ -34,7 +34,7 @@ pub(in crate::compare) fn are_masks(extremes: [[f64; 2]; 2]) -> bool {
 ///
 /// # Errors
 /// As [`difference::difference`].
-pub(in crate::compare) fn difference(
+pub(crate) fn difference(
     target: TensorView<'_>,
     golden: TensorView<'_>,
     options: DifferenceOptions,

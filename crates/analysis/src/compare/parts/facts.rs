@@ -16,7 +16,7 @@ use crate::compare::side::{ComparedDump, ExecutionSlot};
 /// Which question a fact answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub(in crate::compare) enum FactKind {
+pub(crate) enum FactKind {
     /// How far two slots are apart.
     Difference = 0,
     /// The digest and the statistics of a slot.
@@ -42,7 +42,7 @@ impl FactKind {
 /// A question: its kind, the digests of the slots that it is about (that of one slot twice), and
 /// the layout that both are brought to, as its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(in crate::compare) struct FactKey {
+pub(crate) struct FactKey {
     pub(super) kind: FactKind,
     pub(super) slots: [[u8; 16]; 2],
     pub(super) layout: Option<Layout>,
@@ -50,15 +50,15 @@ pub(in crate::compare) struct FactKey {
 
 /// The answer to a question. Its kind says what the numbers mean.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::compare) struct Fact {
-    pub(in crate::compare) metrics: Metrics,
-    pub(in crate::compare) numbers: Arc<[u64]>,
-    pub(in crate::compare) bytes: Box<[u8]>,
+pub(crate) struct Fact {
+    pub(crate) metrics: Metrics,
+    pub(crate) numbers: Arc<[u64]>,
+    pub(crate) bytes: Box<[u8]>,
 }
 
 /// Cached results, or results of the process that has the elements.
 #[derive(Debug, Default)]
-pub(in crate::compare) struct ElementFacts {
+pub(crate) struct ElementFacts {
     facts: Mutex<HashMap<FactKey, Fact>>,
     n_bytes_read: AtomicU64,
 }
@@ -159,7 +159,7 @@ impl ComparedDump {
 /// The answer for a slot: the one that is known, or the one that `read` finds.
 ///
 /// Failures are not remembered: a file that cannot be read now may be later.
-pub(in crate::compare) fn of_slot(
+pub(crate) fn of_slot(
     kind: FactKind,
     (dump, slot): (&ComparedDump, &ExecutionSlot),
     read: impl FnOnce() -> Option<Fact>,
@@ -180,7 +180,7 @@ pub(in crate::compare) fn of_slot(
 ///
 /// # Errors
 /// Those of `read`.
-pub(in crate::compare) fn of_pair<E>(
+pub(crate) fn of_pair<E>(
     kind: FactKind,
     [a, b]: [(&ComparedDump, &ExecutionSlot); 2],
     layout: Option<Layout>,
@@ -222,7 +222,7 @@ fn recall<E>(
 }
 
 /// Evidence as a number of a fact.
-pub(in crate::compare) fn number_of(evidence: &Evidence) -> u64 {
+pub(crate) fn number_of(evidence: &Evidence) -> u64 {
     match evidence {
         Evidence::Tensor => 1,
         Evidence::Statistics => 2,
@@ -233,7 +233,7 @@ pub(in crate::compare) fn number_of(evidence: &Evidence) -> u64 {
 }
 
 /// The evidence with this number.
-pub(in crate::compare) fn evidence_of(number: u64) -> Evidence {
+pub(crate) fn evidence_of(number: u64) -> Evidence {
     match number {
         1 => Evidence::Tensor,
         2 => Evidence::Statistics,

@@ -16,7 +16,7 @@ use opscope_store::tree::acl::clean_name;
 use opscope_store::tree::own::graphs_dir;
 use opscope_store::{StoreError, record, remote};
 
-pub(in crate::compare) use self::origin::written_tensors;
+pub(crate) use self::origin::written_tensors;
 use super::super::matching::SlotRef;
 use super::{ComparedDump, OperatorExecution};
 use crate::error_chain::chain;

@@ -117,7 +117,7 @@ impl ExecutionSlot {
     ///
     /// # Errors
     /// [`LoadError`].
-    pub(in crate::compare) fn windows(&self) -> Result<ElementWindows, LoadError> {
+    pub(crate) fn windows(&self) -> Result<ElementWindows, LoadError> {
         self.check()?;
         Ok(ElementWindows::open(&self.elements_record())?)
     }

@@ -117,7 +117,7 @@ impl ExecutionSlot {
     }
 
     /// A tensor combined from the parts of ranks, in place of the slot of the first rank.
-    pub(in crate::compare) fn of_whole(first: &ExecutionSlot, whole: Arc<WholeTensor>) -> Self {
+    pub(crate) fn of_whole(first: &ExecutionSlot, whole: Arc<WholeTensor>) -> Self {
         let mut slot = first.without_own_elements();
         slot.dtype = Some(whole.dtype);
         slot.shape = Some(whole.shape.clone());
@@ -129,7 +129,7 @@ impl ExecutionSlot {
 
     /// A tensor whose parts cannot be put together, and why, in place of the slot of the first of
     /// them.
-    pub(in crate::compare) fn in_parts(first: &ExecutionSlot, reason: String) -> ExecutionSlot {
+    pub(crate) fn in_parts(first: &ExecutionSlot, reason: String) -> ExecutionSlot {
         let mut slot = first.without_own_elements();
         // A damaged part is reported as such.
         slot.problem.clone_from(&first.problem);
@@ -276,7 +276,7 @@ impl ExecutionSlot {
     }
 
     /// Its shape; empty if unknown.
-    pub(in crate::compare) fn dims(&self) -> &[u64] {
+    pub(crate) fn dims(&self) -> &[u64] {
         self.shape.as_deref().unwrap_or_default()
     }
 

@@ -8,7 +8,7 @@ use opscope_store::run_file;
 use crate::compare::run_origin::RunOrigin;
 
 /// Reads how a dump was made; `None` without a record next to it.
-pub(in crate::compare) fn find_origin(dump: &Path) -> Option<RunOrigin> {
+pub(crate) fn find_origin(dump: &Path) -> Option<RunOrigin> {
     // Of several runs in one directory the last one wrote over what the others had.
     let run = run_file::find(dump).runs.pop()?;
     let RunRecord {
@@ -105,7 +105,7 @@ impl RunOrigin {
 }
 
 /// Numbers in rising order as numbers and ranges, `0-3,7`.
-pub(in crate::compare) fn in_ranges(numbers: &[u64], separator: &str) -> String {
+pub(crate) fn in_ranges(numbers: &[u64], separator: &str) -> String {
     let runs = numbers.chunk_by(|a, b| a.checked_add(1) == Some(*b));
     let texts = runs.map(|run| match run {
         [first, .., last] => format!("{first}-{last}"),

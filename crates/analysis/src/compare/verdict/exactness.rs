@@ -84,7 +84,7 @@ pub(super) fn is_float(dtype: DType) -> bool {
     n_digits(dtype).is_some()
 }
 
-pub(in crate::compare) fn coarser(a: DType, b: DType) -> DType {
+pub(crate) fn coarser(a: DType, b: DType) -> DType {
     if n_digits(b) < n_digits(a) { b } else { a }
 }
 
@@ -94,7 +94,7 @@ fn n_digits(dtype: DType) -> Option<u32> {
 }
 
 /// Half the distance from 1 to the next number: the maximum error of one rounding.
-pub(in crate::compare) fn unit(dtype: DType) -> Option<f64> {
+pub(crate) fn unit(dtype: DType) -> Option<f64> {
     let n_digits = i32::try_from(n_digits(dtype)?).ok()?;
     Some(0.5f64.powi(n_digits + 1))
 }

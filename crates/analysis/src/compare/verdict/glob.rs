@@ -1,7 +1,7 @@
 //! Patterns of names.
 
 /// Whether a pattern with `*` (any text) and `?` (one character) fits all of a text.
-pub(in crate::compare) fn is_match(pattern: &str, text: &str) -> bool {
+pub(crate) fn is_match(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);

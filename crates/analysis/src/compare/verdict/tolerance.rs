@@ -13,7 +13,7 @@ use crate::compare::verdict::Thresholds;
 ///
 /// If all elements were within the first or the second, the slot would be within that limit. So a
 /// slot that is beyond one of them has elements beyond the tolerance.
-pub(in crate::compare) fn element_tolerance(
+pub(crate) fn element_tolerance(
     operator: &OperatorResult,
     slot: &SlotResult,
     thresholds: &Thresholds,

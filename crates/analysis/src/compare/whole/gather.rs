@@ -27,10 +27,7 @@ const N_TOKEN_NUMBERS_MAX: u64 = 1 << 24;
 /// Combines the tensors of all ranks of a side. The result has no ranks; tensors that cannot be
 /// combined have neither elements nor statistics, but a reason. Returns the positions of rules that
 /// no tensor fits.
-pub(in crate::compare) fn put_together(
-    side: &mut ComparedDump,
-    rules: &CheckedRules,
-) -> Vec<usize> {
+pub(crate) fn put_together(side: &mut ComparedDump, rules: &CheckedRules) -> Vec<usize> {
     for run in &mut side.runs {
         run.op_name = renumbered(run, rules);
     }
@@ -327,14 +324,14 @@ fn numbers_of(slot: &ExecutionSlot, text: &str) -> Result<Vec<u64>, String> {
 }
 
 /// Whether the dump itself describes tensors in parts.
-pub(in crate::compare) fn has_placements(side: &ComparedDump) -> bool {
+pub(crate) fn has_placements(side: &ComparedDump) -> bool {
     let mut slots = side.runs.iter().flat_map(|run| &run.slots);
     slots.any(|slot| slot.record().placement.is_some())
 }
 
 /// Whether two sides have other ranks, or their notes contradict each other. What only one side has,
 /// such as an operator under another name, contradicts nothing.
-pub(in crate::compare) fn share_otherwise([a, b]: [&ComparedDump; 2]) -> bool {
+pub(crate) fn share_otherwise([a, b]: [&ComparedDump; 2]) -> bool {
     let [ranks_a, ranks_b] = [a, b].map(|side| {
         let ranks = side.runs.iter().map(|run| run.place.rank);
         ranks.collect::<BTreeSet<_>>()

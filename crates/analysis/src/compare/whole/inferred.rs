@@ -93,7 +93,7 @@ type ExecutionKey = (Option<u64>, SharedText, SharedText, usize);
 type KnownSlots<'a> = HashMap<ExecutionKey, HashMap<SlotKey, Option<&'a ExecutionSlot>>>;
 
 /// Puts tensors whose parts differ together along the axis that is longer on the other side.
-pub(in crate::compare) fn cut_like_others([a, b]: [&mut ComparedDump; 2]) {
+pub(crate) fn cut_like_others([a, b]: [&mut ComparedDump; 2]) {
     let inferred = [inferred_slots(a, b), inferred_slots(b, a)];
     for (side, slots) in [a, b].into_iter().zip(inferred) {
         let mut cuts: HashMap<SlotRef, AxisShare> = HashMap::new();

@@ -24,11 +24,11 @@ use crate::error_chain::chain;
 const N_PIECE: usize = 256 * N_PIECE_STEP;
 
 /// The numbers of a pair.
-pub(in crate::compare) struct WholeNumbers {
-    pub(in crate::compare) difference: TensorDifference,
+pub(crate) struct WholeNumbers {
+    pub(crate) difference: TensorDifference,
     /// Bytes that were read.
-    pub(in crate::compare) n_bytes: u64,
-    pub(in crate::compare) ranks: SlotRanks,
+    pub(crate) n_bytes: u64,
+    pub(crate) ranks: SlotRanks,
 }
 
 /// Elements from the first to the last.
@@ -47,7 +47,7 @@ enum SideTensor<'a> {
 }
 
 /// Measures two slots.
-pub(in crate::compare) fn measure_whole(
+pub(crate) fn measure_whole(
     slots: (&ExecutionSlot, &ExecutionSlot),
     layout: Option<Layout>,
 ) -> Result<WholeNumbers, MeasureFault> {
@@ -389,7 +389,7 @@ impl ElementSource<'_> {
 
 /// The elements of two slots that differ by more than a tolerance, and the parts that hold them.
 /// `ranks` is what measuring found, and gets the parts.
-pub(in crate::compare) fn differing_parts(
+pub(crate) fn differing_parts(
     slots: (&ExecutionSlot, &ExecutionSlot),
     layout: Option<Layout>,
     tolerance: f64,

@@ -18,7 +18,7 @@ type Calls = BTreeMap<CallKey, Vec<usize>>;
 /// Calls operators of both sides by their modules, if both have as many at each line, which give as
 /// many elements, or else as many in the module. The others keep their names, which are no evidence
 /// then.
-pub(in crate::compare) fn name_by_call(sides: [&mut ComparedDump; 2]) {
+pub(crate) fn name_by_call(sides: [&mut ComparedDump; 2]) {
     let calls = [0, 1].map(|i| calls_of(sides[i]));
     let mut names = CallNames::default();
     names.pair([&calls[0], &calls[1]], [sides[0], sides[1]]);

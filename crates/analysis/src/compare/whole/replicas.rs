@@ -123,7 +123,7 @@ impl ReplicaClasses {
 /// # Errors
 /// [`LoadError`], also if ranks hold different values of a part and no note explains it: the first
 /// of them would be mistaken for the tensor.
-pub(in crate::compare) fn read_all(whole: &WholeTensor) -> Result<Vec<u8>, LoadError> {
+pub(crate) fn read_all(whole: &WholeTensor) -> Result<Vec<u8>, LoadError> {
     let replicas = ReplicaClasses::find(whole).map_err(|fault| match fault {
         ReplicaFault::Read(error) => error,
         ReplicaFault::Unexplained(reason) => LoadError::Damaged(reason),

@@ -149,7 +149,7 @@ impl SideRules {
     ///
     /// # Errors
     /// The place below the side, and the problem.
-    pub(in crate::compare) fn check(&self) -> Result<CheckedRules, (String, String)> {
+    pub(crate) fn check(&self) -> Result<CheckedRules, (String, String)> {
         let mesh = Mesh::parse(self)?;
         let mut tensors = Vec::new();
         for (i, rule) in self.tensors.iter().enumerate() {
@@ -177,7 +177,7 @@ impl SideRules {
 
 /// The axes of a mesh, and the coordinates of ranks.
 #[derive(Clone, Debug, Default)]
-pub(in crate::compare) struct Mesh {
+pub(crate) struct Mesh {
     pub(super) axes: Vec<(String, u64)>,
     given: BTreeMap<u32, Vec<u64>>,
 }
@@ -265,7 +265,7 @@ impl Mesh {
 
 /// The parsed rules of a side.
 #[derive(Clone, Debug, Default)]
-pub(in crate::compare) struct CheckedRules {
+pub(crate) struct CheckedRules {
     pub(super) mesh: Mesh,
     pub(super) tensors: Vec<CheckedRule>,
     pub(super) renumber: Vec<RenumberRule>,
@@ -273,7 +273,7 @@ pub(in crate::compare) struct CheckedRules {
 
 impl CheckedRules {
     /// Whether there are rules about tensors.
-    pub(in crate::compare) fn has_tensors(&self) -> bool {
+    pub(crate) fn has_tensors(&self) -> bool {
         !self.tensors.is_empty()
     }
 }

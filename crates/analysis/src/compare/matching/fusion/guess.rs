@@ -23,7 +23,7 @@ const MARKS: [char; 7] = ['_', '+', ',', ';', '&', '-', '|'];
 const WORDS: [&str; 5] = ["fused", "fusion", "fuse", "and", "op"];
 
 /// Pairs operators whose name consists of two or more consecutive names of the other side.
-pub(in super::super) fn by_name(board: &mut Board<'_>, scope: &PlaceScope) {
+pub(crate) fn by_name(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
         for side in [0, 1] {
             if gap.runs[1 - side].len() >= 2 && !gap.runs[side].is_empty() {
@@ -126,7 +126,7 @@ fn first_name<'n>(known: &SortedPrefixes<'n>, text: &str, scope: &str) -> Option
 
 /// Pairs the only operator between two pairs with the chain between them on the other side, if
 /// inputs and outputs agree and it cannot match one operator of the chain.
-pub(in super::super) fn chains(board: &mut Board<'_>, scope: &PlaceScope) {
+pub(crate) fn chains(board: &mut Board<'_>, scope: &PlaceScope) {
     for gap in board.gaps(scope) {
         for side in [0, 1] {
             if let Some((run, members)) = chain(board, side, &gap) {

@@ -17,7 +17,7 @@ use crate::compare::verdict::is_match;
 const SIDES: [&str; 2] = ["target", "golden"];
 
 /// An entry of a mapping, checked: names as file names have them.
-pub(in super::super) struct CheckedMapping {
+pub(crate) struct CheckedMapping {
     names: [Vec<String>; 2],
     runs: [Option<usize>; 2],
     slots: Vec<[(Option<String>, Position); 2]>,
@@ -30,7 +30,7 @@ type Claim = (usize, String, Option<usize>);
 type Claims = HashMap<(usize, String), Vec<(Option<usize>, String)>>;
 
 /// Checks a mapping against both sides, and leaves out what it ignores.
-pub(in super::super) fn resolve(
+pub(crate) fn resolve(
     mapping: &Mapping,
     board: &mut Board<'_>,
 ) -> Result<Vec<CheckedMapping>, MappingError> {
@@ -158,11 +158,7 @@ fn slot(text: &str, names: &[String]) -> Option<(Option<String>, Position)> {
 }
 
 /// Pairs what a mapping names within a place.
-pub(in super::super) fn apply(
-    entries: &[CheckedMapping],
-    board: &mut Board<'_>,
-    scope: &PlaceScope,
-) {
+pub(crate) fn apply(entries: &[CheckedMapping], board: &mut Board<'_>, scope: &PlaceScope) {
     if entries.is_empty() {
         return;
     }

@@ -14,7 +14,7 @@ use crate::compare::side::{ComparedDump, ExecutionSlot};
 type Origins<'a> = &'a dyn Fn(usize, usize, u32) -> Option<(String, u32)>;
 
 /// Operators that belong together, in order.
-pub(in super::super) struct OperatorGroup<'a> {
+pub(crate) struct OperatorGroup<'a> {
     /// Those of the target and of the golden side.
     pub runs: [Vec<usize>; 2],
     /// Slots that are given, by run and position.
@@ -35,7 +35,7 @@ struct GroupPairing<'a> {
 
 /// Pairs what comes out of operators and what goes into them; values in between belong to one side
 /// alone.
-pub(in super::super) fn of_group(
+pub(crate) fn of_group(
     sides: [&ComparedDump; 2],
     group: &OperatorGroup<'_>,
     how: MatchEvidence,

@@ -11,7 +11,7 @@ const IMAGE_AXES: usize = 4;
 const VOLUME_AXES: usize = 5;
 
 /// Whether a layout is that of a framework, without padding.
-pub(in super::super) fn is_plain(layout: Layout) -> bool {
+pub(crate) fn is_plain(layout: Layout) -> bool {
     layout == Layout::Nd || layout.n_named_axes().is_some()
 }
 

@@ -80,7 +80,7 @@ impl ComparedDump {
     }
 
     /// The names of all parameters and weights that operators read.
-    pub(in crate::compare) fn parameter_names(&self) -> HashSet<String> {
+    pub(crate) fn parameter_names(&self) -> HashSet<String> {
         let runs = 0..self.runs.len();
         let slots = runs.flat_map(|run| self.inputs_of(run));
         slots.filter_map(|slot| self.parameter_of(slot)).collect()
@@ -109,7 +109,7 @@ impl ComparedDump {
     }
 
     /// The same of what an operator reads itself, and not through a view.
-    pub(in crate::compare) fn parameter_read(&self, slot: SlotRef) -> Option<String> {
+    pub(crate) fn parameter_read(&self, slot: SlotRef) -> Option<String> {
         let recorded = self.slot(slot).record();
         if let Some(name) = &recorded.parameter {
             return Some(name.to_string());
@@ -130,7 +130,7 @@ impl ComparedDump {
 
     /// The last value that some executions write to each of the program's parameters, buffers and
     /// gradients, by the tensor's name.
-    pub(in crate::compare) fn updated_tensors(&self, runs: &[usize]) -> BTreeMap<&str, SlotRef> {
+    pub(crate) fn updated_tensors(&self, runs: &[usize]) -> BTreeMap<&str, SlotRef> {
         let mut updated = BTreeMap::new();
         for &run in runs {
             let Some(operator) = self.operator_of(run) else {
@@ -147,7 +147,7 @@ impl ComparedDump {
     }
 
     /// The program's tensor whose new value an output is.
-    pub(in crate::compare) fn tensor_written(&self, slot: SlotRef) -> Option<&str> {
+    pub(crate) fn tensor_written(&self, slot: SlotRef) -> Option<&str> {
         let mut updated = self.updated_tensors(&[slot.run]).into_iter();
         updated.find_map(|(name, written)| (written == slot).then_some(name))
     }
@@ -159,9 +159,7 @@ impl ComparedDump {
 }
 
 /// The outputs of an operator that are new values of the program's tensors, with their names.
-pub(in crate::compare) fn written_tensors(
-    operator: &GraphOperator,
-) -> impl Iterator<Item = (usize, &str)> {
+pub(crate) fn written_tensors(operator: &GraphOperator) -> impl Iterator<Item = (usize, &str)> {
     let attributes = operator.attributes.range(OUTPUT.to_owned()..);
     attributes
         .map_while(|(key, name)| Some((key.strip_prefix(OUTPUT)?, name)))
