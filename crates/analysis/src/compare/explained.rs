@@ -11,7 +11,6 @@ use opscope_tensor::convert::dtype::{DecodedElements, decode};
 use super::change::{ComparedElements, N_ELEMENTS_MAX, explain};
 use super::evidence::Evidence;
 use super::matching::{MatchedDumps, SlotPair};
-use super::measure::slot_of;
 use super::result::{Comparison, TensorChange};
 use super::side::{ComparedDump, ExecutionSlot, LoadedSlot, SlotRef};
 use super::verdict::{Thresholds, element_tolerance};
@@ -95,8 +94,8 @@ pub(super) fn change_between(
 
 fn loaded(sides: MatchedDumps<'_>, pair: SlotPair) -> Option<[ExplainedSlot; 2]> {
     Some([
-        ExplainedSlot::load(slot_of(sides.target, pair.target), pair)?,
-        ExplainedSlot::load(slot_of(sides.golden, pair.golden), pair)?,
+        ExplainedSlot::load(sides.target.slot(pair.target), pair)?,
+        ExplainedSlot::load(sides.golden.slot(pair.golden), pair)?,
     ])
 }
 
@@ -152,7 +151,7 @@ fn other_weight(
         return None;
     }
     let own = golden.parameter_of(pair.golden)?;
-    let shape = slot_of(golden, pair.golden).shape.as_ref()?;
+    let shape = golden.slot(pair.golden).shape.as_ref()?;
     let n = n_elements(shape)?;
     let runs = golden.runs.iter().enumerate();
     let places = runs.flat_map(|(run, execution)| {
@@ -170,7 +169,7 @@ fn other_weight(
     });
     // Each candidate is read whole, so that their number has a bound.
     let mut equal = named.take(N_CANDIDATES_MAX).filter(|&(place, _)| {
-        let loaded = ExplainedSlot::load(slot_of(golden, place), pair);
+        let loaded = ExplainedSlot::load(golden.slot(place), pair);
         let is_equal =
             |loaded: &ExplainedSlot| Some(target.has_elements_of(&loaded.decoded()?.elements()?));
         loaded.as_ref().and_then(is_equal) == Some(true)

@@ -8,7 +8,7 @@ use super::differing::DifferingElements;
 use super::evidence::Evidence;
 use super::explained::explain_slots;
 use super::matching::MatchedDumps;
-use super::measure::{load, slot_of};
+use super::measure::load;
 use super::result::{Comparison, SlotRanks, SlotResult};
 use super::verdict::{Thresholds, element_tolerance};
 use super::whole::differing_parts;
@@ -58,8 +58,8 @@ fn in_parts(
 ) -> Option<DifferingElements> {
     let pair = sides.matching.pairs.get(operator)?.slots.get(slot)?;
     let slots = (
-        slot_of(sides.target, pair.target),
-        slot_of(sides.golden, pair.golden),
+        sides.target.slot(pair.target),
+        sides.golden.slot(pair.golden),
     );
     differing_parts(slots, pair.layout, tolerance, ranks)
 }
@@ -72,8 +72,8 @@ fn differing(
     // Operators and slots of the result are in the order of the pairs that they were measured from.
     let pair = sides.matching.pairs.get(operator)?.slots.get(slot)?;
     let slots = (
-        slot_of(sides.target, pair.target),
-        slot_of(sides.golden, pair.golden),
+        sides.target.slot(pair.target),
+        sides.golden.slot(pair.golden),
     );
     // They were read before; a later change is not a reason to drop the result.
     let [a, b] = load(slots, pair.layout).ok()?;

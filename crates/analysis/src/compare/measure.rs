@@ -1,5 +1,6 @@
 //! Measuring matched slots: elements, or what a dump has instead of them.
 
+mod fault;
 mod hidden;
 pub(super) mod masked;
 mod measured_pairs;
@@ -13,6 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use opscope_tensor::Layout;
 use opscope_tensor::difference::{self, TensorDifference};
 
+pub(super) use self::fault::MeasureFault;
+use self::fault::skip;
 use self::same_contents::{ContentsKey, KnownPairs, PairNumbers};
 use self::text::{are_text, compare_text};
 use super::matching::{MatchEvidence, MatchedDumps, Matching, RunPair, SlotPair, SlotRef};
@@ -21,7 +24,7 @@ use super::result::{
     Comparison, ComparisonConfig, Evidence, Metrics, OperatorName, OperatorResult, PairingEvidence,
     Party, RuleHit, RuleName, Skip, SkipReason, SkipSide, SlotResult, VERSION, VerdictLevel,
 };
-use super::side::{ComparedDump, ExecutionSlot, LoadError, LoadedSlot, OperatorExecution};
+use super::side::{ComparedDump, ExecutionSlot, LoadedSlot, OperatorExecution};
 use super::statistics;
 use super::whole::{WholeNumbers, measure_whole};
 use crate::error_chain::chain;
@@ -198,9 +201,9 @@ fn take(
             // A slot that was skipped keeps its place, as coverage goes through slots and pairs
             // side by side.
             operator.slots.push(SlotResult {
-                slot: slot_of(sides.target, pair.target).key(),
-                target: slot_of(sides.target, pair.target).summary().clone(),
-                golden: slot_of(sides.golden, pair.golden).summary().clone(),
+                slot: sides.target.slot(pair.target).key(),
+                target: sides.target.slot(pair.target).summary().clone(),
+                golden: sides.golden.slot(pair.golden).summary().clone(),
                 evidence: Evidence::None,
                 level: VerdictLevel::Skip,
                 ..SlotResult::default()
@@ -232,10 +235,6 @@ fn operator(sides: MatchedDumps<'_>, index: usize, pair: &RunPair) -> OperatorRe
     }
 }
 
-pub(super) fn slot_of(side: &ComparedDump, place: SlotRef) -> &ExecutionSlot {
-    side.slot(place)
-}
-
 /// The result of a pair, with the bytes that were read; or why there is none.
 type Outcome = Result<(SlotResult, u64), Box<Skip>>;
 
@@ -259,8 +258,8 @@ pub(super) fn measure_in_order(
     pair: SlotPair,
     options: difference::DifferenceOptions,
 ) -> Option<SlotResult> {
-    let target = slot_of(sides.target, pair.target);
-    let golden = slot_of(sides.golden, pair.golden);
+    let target = sides.target.slot(pair.target);
+    let golden = sides.golden.slot(pair.golden);
     if target.n_elements()? != golden.n_elements()? || are_text(target, golden) {
         return None;
     }
@@ -289,8 +288,8 @@ fn numbers(
     pair: &SlotPair,
     options: MeasureOptions<'_>,
 ) -> Result<Option<PairNumbers>, MeasureFault> {
-    let target = slot_of(sides.target, pair.target);
-    let golden = slot_of(sides.golden, pair.golden);
+    let target = sides.target.slot(pair.target);
+    let golden = sides.golden.slot(pair.golden);
     // Text has no distance.
     if !(target.has_elements && golden.has_elements) || are_text(target, golden) {
         return Ok(None);
@@ -349,8 +348,8 @@ fn slot(
     yardsticks: Option<&ReferenceSlots<'_>>,
     options: difference::DifferenceOptions,
 ) -> Outcome {
-    let target = slot_of(sides.target, pair.target);
-    let golden = slot_of(sides.golden, pair.golden);
+    let target = sides.target.slot(pair.target);
+    let golden = sides.golden.slot(pair.golden);
     let mut result = SlotResult {
         layout: pair.layout.map(|layout| layout.name().into()),
         is_unseen: sides.target.is_unseen(pair.target) || sides.golden.is_unseen(pair.golden),
@@ -361,7 +360,7 @@ fn slot(
         Ok(None) => return without_elements(sides, pair, result, options),
         // Another shape is a failure of the target, and no reason to skip the slot.
         Err(MeasureFault::Shape) => return Ok((of_shapes(sides, pair, result, options), 0)),
-        Err(fault) => return Err(Box::new(skip_of(sides, pair, fault))),
+        Err(fault) => return Err(Box::new(fault.skip(sides, pair))),
     };
     result.evidence = Evidence::Tensor;
     result.metrics = found.metrics;
@@ -381,8 +380,8 @@ fn without_elements(
     result: SlotResult,
     options: difference::DifferenceOptions,
 ) -> Outcome {
-    let target = slot_of(sides.target, pair.target);
-    let golden = slot_of(sides.golden, pair.golden);
+    let target = sides.target.slot(pair.target);
+    let golden = sides.golden.slot(pair.golden);
     let all = [
         (Party::Target, pair.target, target),
         (Party::Golden, pair.golden, golden),
@@ -398,7 +397,7 @@ fn without_elements(
     }
     let in_parts = all.into_iter().find_map(|(party, _, slot)| {
         let reason = slot.parts_problem()?.to_owned();
-        Some(skip_of(sides, pair, MeasureFault::InParts(party, reason)))
+        Some(MeasureFault::InParts(party, reason).skip(sides, pair))
     });
     if let Some(skip) = in_parts {
         return Err(Box::new(skip));
@@ -421,11 +420,9 @@ fn without_elements(
             let both = SkipSide::Both;
             Err(Box::new(skip(sides, both, pair.target, target, reason)))
         }
-        statistics::StatisticsOutcome::Unreadable(party, error) => Err(Box::new(skip_of(
-            sides,
-            pair,
-            MeasureFault::Read(party, error),
-        ))),
+        statistics::StatisticsOutcome::Unreadable(party, error) => {
+            Err(Box::new(MeasureFault::Read(party, error).skip(sides, pair)))
+        }
     }
 }
 
@@ -479,50 +476,6 @@ fn with_other_shape(mut result: SlotResult) -> SlotResult {
     result
 }
 
-fn skip_of(sides: MatchedDumps<'_>, pair: SlotPair, fault: MeasureFault) -> Skip {
-    let target = slot_of(sides.target, pair.target);
-    match fault {
-        MeasureFault::Read(party, error) => {
-            let golden = slot_of(sides.golden, pair.golden);
-            let (place, slot) = party.pick((pair.target, target), (pair.golden, golden));
-            let reason = match error {
-                LoadError::Elements(_) | LoadError::Damaged(_) => SkipReason::Damaged,
-                LoadError::NoElements => SkipReason::NoEvidence,
-                LoadError::InParts => SkipReason::InParts,
-            };
-            skip(sides, party.into(), place, slot, (reason, chain(&error)))
-        }
-        MeasureFault::InParts(party, message) => {
-            let golden = slot_of(sides.golden, pair.golden);
-            let (place, slot) = party.pick((pair.target, target), (pair.golden, golden));
-            let side = party.pick(sides.target, sides.golden);
-            // With other ranks there are other collectives, and what reads their results is compared
-            // by itself.
-            let is_collective = side.runs[place.run].collective.is_some();
-            let reason = if is_collective {
-                SkipReason::Collective
-            } else {
-                SkipReason::InParts
-            };
-            skip(sides, party.into(), place, slot, (reason, message))
-        }
-        MeasureFault::Difference(message) => skip(
-            sides,
-            SkipSide::Both,
-            pair.target,
-            target,
-            (SkipReason::NotComparable, message),
-        ),
-        MeasureFault::Shape => skip(
-            sides,
-            SkipSide::Both,
-            pair.target,
-            target,
-            (SkipReason::Shape, String::new()),
-        ),
-    }
-}
-
 /// The reference, with its partner of each slot of the golden side.
 struct ReferenceSlots<'a> {
     side: &'a ComparedDump,
@@ -538,26 +491,11 @@ impl ReferenceSlots<'_> {
         options: difference::DifferenceOptions,
     ) -> Option<Metrics> {
         let partner = self.of_golden.get(&pair.golden)?;
-        let slots = [
-            slot_of(self.side, partner.target),
-            slot_of(golden, pair.golden),
-        ];
+        let slots = [self.side.slot(partner.target), golden.slot(pair.golden)];
         // A slot that the reference cannot serve is judged by the plain limits.
         let found = pair_numbers([self.side, golden], slots, partner.layout, options).ok()?;
         Some(found.metrics)
     }
-}
-
-/// Why two slots have no numbers.
-pub(super) enum MeasureFault {
-    /// The shapes differ by more than axes of 1.
-    Shape,
-    /// The elements of one side cannot be read.
-    Read(Party, LoadError),
-    /// The parts of one side cannot be combined, and the reason.
-    InParts(Party, String),
-    /// They have no values to compare.
-    Difference(String),
 }
 
 fn tensors(
@@ -602,29 +540,6 @@ pub(super) fn load(
 /// The layout that a slot has to be brought to, if it is not there already.
 fn layout_for(slot: &ExecutionSlot, wanted: Option<Layout>) -> Option<Layout> {
     wanted.filter(|&wanted| slot.layout != Some(wanted))
-}
-
-fn skip(
-    sides: MatchedDumps<'_>,
-    side: SkipSide,
-    place: SlotRef,
-    slot: &ExecutionSlot,
-    (reason, message): (SkipReason, String),
-) -> Skip {
-    let runs = if side == SkipSide::Golden {
-        &sides.golden.runs
-    } else {
-        &sides.target.runs
-    };
-    Skip {
-        side,
-        operator: Some(OperatorName::for_execution(&runs[place.run])),
-        slot: Some(slot.key()),
-        path: Some(slot.path.display().to_string()),
-        reason,
-        message,
-        ..Skip::default()
-    }
 }
 
 impl OperatorName {

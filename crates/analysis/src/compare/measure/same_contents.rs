@@ -9,7 +9,7 @@ use std::sync::Arc;
 use opscope_tensor::Layout;
 use opscope_tensor::difference::TensorDifference;
 
-use super::{Metrics, SlotPair, slot_of};
+use super::{Metrics, SlotPair};
 use crate::compare::matching::MatchedDumps;
 use crate::compare::parts::facts::Fact;
 use crate::compare::side::{ExecutionSlot, SlotFacts};
@@ -93,8 +93,8 @@ impl KnownPairs {
 
 /// The key of a pair's contents; none where a dump does not say where the bytes are.
 pub(super) fn contents_of(sides: MatchedDumps<'_>, pair: &SlotPair) -> Option<ContentsKey> {
-    let target = slot_of(sides.target, pair.target);
-    let golden = slot_of(sides.golden, pair.golden);
+    let target = sides.target.slot(pair.target);
+    let golden = sides.golden.slot(pair.golden);
     let place =
         |slot: &ExecutionSlot| Some((std::ptr::from_ref(slot.facts()), slot.contents_number()?));
     Some(([place(target)?, place(golden)?], pair.layout))

@@ -2,7 +2,7 @@
 
 use opscope_tensor::DType;
 
-use super::{MeasureFault, Outcome, skip_of, slot_of, with_other_shape};
+use super::{MeasureFault, Outcome, with_other_shape};
 use crate::compare::matching::{MatchedDumps, SlotPair};
 use crate::compare::result::{Evidence, MetricId, Metrics, Party, SlotResult};
 use crate::compare::side::{ExecutionSlot, LoadError};
@@ -20,8 +20,8 @@ pub(super) fn are_text(target: &ExecutionSlot, golden: &ExecutionSlot) -> bool {
 /// The skip that takes the place of a result, if a side cannot be read.
 pub(super) fn compare_text(sides: MatchedDumps<'_>, pair: SlotPair, result: SlotResult) -> Outcome {
     let slots = [
-        slot_of(sides.target, pair.target),
-        slot_of(sides.golden, pair.golden),
+        sides.target.slot(pair.target),
+        sides.golden.slot(pair.golden),
     ];
     if !statistics::has_same_extents(slots[0].dims(), slots[1].dims()) {
         return Ok((with_other_shape(result), 0));
@@ -31,14 +31,14 @@ pub(super) fn compare_text(sides: MatchedDumps<'_>, pair: SlotPair, result: Slot
         // Each kind of file encodes text in its own way.
         let message = "text is compared between files of one kind only";
         let fault = MeasureFault::Difference(message.to_owned());
-        return Err(Box::new(skip_of(sides, pair, fault)));
+        return Err(Box::new(fault.skip(sides, pair)));
     }
     let mut texts = Vec::new();
     for (party, slot) in [Party::Target, Party::Golden].into_iter().zip(slots) {
         let text = NumpyArray::raw(&slot.elements_record(), ElementsAccess::Read);
         let text = text.map_err(|error| {
             let fault = MeasureFault::Read(party, LoadError::Elements(error));
-            Box::new(skip_of(sides, pair, fault))
+            Box::new(fault.skip(sides, pair))
         })?;
         texts.push(text);
     }
