@@ -132,13 +132,13 @@ impl<'a> Edges<'a> {
                 if result.is_output() || !result.is_apart() {
                     continue;
                 }
-                if [(0, slot.target), (1, slot.golden)]
-                    .into_iter()
-                    .any(|(side, at)| {
+                let is_left_out = [(0, slot.target), (1, slot.golden)]
+                    .iter()
+                    .any(|&(side, at)| {
                         let made = self.dumps[side].producer_of(at);
                         made.is_some_and(|made| self.left_out[side].contains(&made.run))
-                    })
-                {
+                    });
+                if is_left_out {
                     result.is_unseen = true;
                     result.is_outside = false;
                     continue;
@@ -240,11 +240,12 @@ impl<'a> Edges<'a> {
                 .or_else(|| self.uncompared_before(operator, operators));
             // Values may identify one of several operators.
             found.extend(parting.filter(|parting| {
-                !(parting.rewired.is_empty()
-                    && comparison.partings.iter().any(|known| {
-                        let is_here = known.operator == operator.index;
-                        is_here && known.others.is_empty() && parting.has(&known.name)
-                    }))
+                let mut partings = comparison.partings.iter();
+                let is_told = partings.any(|known| {
+                    let is_here = known.operator == operator.index;
+                    is_here && known.others.is_empty() && parting.has(&known.name)
+                });
+                !parting.rewired.is_empty() || !is_told
             }));
         }
         for one in found {

@@ -71,10 +71,11 @@ pub(super) fn clipped(pair: &ElementPair<'_>) -> Option<TensorChange> {
     if low >= high {
         return None;
     }
-    if !pair.is_each(|t, g| {
+    let is_clipped = pair.is_each(|t, g| {
         let e = g.clamp(low, high);
         pair.same.allows(t, e, e.abs())
-    }) {
+    });
+    if !is_clipped {
         return None;
     }
     let slack = pair.same.absolute;
