@@ -69,27 +69,31 @@ fn before_output(
 }
 
 impl Edges<'_> {
-    /// The members of a region, those first that compute what the other side has under no name: an
-    /// optimizer runs the same operators on one tensor, in place, or on lists. The target's alone
-    /// are left out if the other side has all of them, and one or two more.
+    /// The members of a region, those first that compute what the other side nowhere does in that
+    /// step: an optimizer runs the same operators on one tensor, in place, or on lists. If it does
+    /// all that the target's compute, and golden's region one or two things more, these are meant.
     fn without_variants(&self, members: [Vec<usize>; 2]) -> [Vec<usize>; 2] {
-        let [target, golden] = [0, 1].map(|side| {
-            let runs = members[side].iter().map(|&run| &self.dumps[side].runs[run]);
-            runs.map(|run| computed_by(&run.op_type))
-                .collect::<HashSet<&str>>()
-        });
-        let is_alone = |side: usize, run: &usize| {
-            let known = [&golden, &target][side];
-            !known.contains(computed_by(&self.dumps[side].runs[*run].op_type))
+        let [Some(&first), Some(&other)] = members.each_ref().map(|members| members.first()) else {
+            return members;
         };
+        let [target, golden] = [(0, first), (1, other)].map(|(side, run)| self.computed(side, run));
         let [mut own, others] = members;
-        let alone = others.iter().filter(|run| is_alone(1, run)).copied();
-        let alone: Vec<usize> = alone.collect();
-        if !own.is_empty() && target.is_subset(&golden) && matches!(alone.len(), 1 | 2) {
+        let computed = |side: usize, run: usize| computed_by(&self.dumps[side].runs[run].op_type);
+        own.sort_by_key(|&run| golden.contains(computed(0, run)));
+        let mut alone = others.clone();
+        alone.retain(|&run| !target.contains(computed(1, run)));
+        if golden.contains(computed(0, own[0])) && matches!(alone.len(), 1 | 2) {
             return [Vec::new(), alone];
         }
-        own.sort_by_key(|run| !is_alone(0, run));
         [own, others]
+    }
+
+    /// All that is computed at the place of an execution.
+    fn computed(&self, side: usize, run: usize) -> HashSet<&str> {
+        let runs = &self.dumps[side].runs;
+        let place = &runs[run].place;
+        let here = runs.iter().filter(|run| run.place == *place);
+        here.map(|run| computed_by(&run.op_type)).collect()
     }
 
     /// The first operators of the target on the way to an output from which on nothing has a partner,
