@@ -297,6 +297,9 @@ impl ComparedValues {
             if !is_apart(result) {
                 continue;
             }
+            if !result.is_output() && self.is_exchanged(sides, slot) {
+                continue;
+            }
             if is_of_other_sign(result) {
                 result.agreement = Some(SlotAgreement::Stored);
                 is_any = true;

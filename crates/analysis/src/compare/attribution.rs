@@ -6,7 +6,7 @@
 //! has the rules.
 
 pub(super) mod absorbed;
-mod cause;
+pub(super) mod cause;
 pub(super) mod distance;
 mod first;
 pub(super) mod kinds;

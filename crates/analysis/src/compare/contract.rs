@@ -14,6 +14,7 @@
 //! | `weights` | weights that differ |
 //! | `coverage` | how many bytes of golden's outputs were compared |
 //! | `evidence` | faults of a quantised model that quantising does not explain |
+//! | `hidden` | a difference that outputs known by statistics do not show |
 //! | `losses` | where a quantised model loses most |
 //! | `precision` | operators in a shorter dtype than all around them |
 //! | `state` | what became of one value |
@@ -22,6 +23,7 @@
 mod conclusion;
 mod coverage;
 mod evidence;
+mod hidden;
 mod inputs;
 mod losses;
 mod model_values;
@@ -68,6 +70,9 @@ pub(super) fn examine(
         weights::examine(&mut contract, comparison, &places);
     } else {
         contract.last_alone = coverage::last_alone(sides);
+    }
+    if !contract.is_quantised {
+        contract.islands = precision::islands(sides);
     }
     if contract.has_quantised {
         contract.loss = losses::find(&contract, comparison, sides, options).map(Box::new);

@@ -14,6 +14,7 @@ use opscope_store::record::SlotSide;
 
 pub(super) use self::before_output::note_before_output;
 use super::attribution::absorbed;
+use super::attribution::cause::exchanges_parts;
 use super::flow::{ResultSlot, ValueFlow};
 use super::matching::{MatchedDumps, RunPair, SlotRef, UnmatchedReason, is_view_type};
 use super::result::{
@@ -230,12 +231,13 @@ impl<'a> Edges<'a> {
         let mut found = Vec::new();
         for operator in operators {
             let is_certain = operator.is_certain;
-            let parting = is_certain
-                .then(|| {
-                    let rewired = self.rewired_operator(operator, operators);
-                    rewired.or_else(|| self.region_before(operator, operators))
-                })
-                .flatten()
+            // Parts that are the same, and together have the same statistics, make a pair certain.
+            let rewired = (is_certain || exchanges_parts(operator))
+                .then(|| self.rewired_operator(operator, operators))
+                .flatten();
+            let region = || self.region_before(operator, operators);
+            let parting = rewired
+                .or_else(|| is_certain.then(region).flatten())
                 .or_else(|| self.unseen_before(operator, operators))
                 .or_else(|| self.uncompared_before(operator, operators));
             // Values may identify one of several operators.

@@ -1,5 +1,6 @@
 //! Planted faults: who is named, and who must not be.
 
+mod bodies;
 mod network;
 mod suspects;
 

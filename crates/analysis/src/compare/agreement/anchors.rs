@@ -8,8 +8,13 @@ use super::ComparedValues;
 use super::parting::{PartingPair, frontier};
 use super::region::LearnedRegions;
 use super::values::{SideValues, ValueIndex};
-use crate::compare::matching::{SlotRef, ValueAnchor, without_counter};
+use crate::compare::attribution::kinds::plain_type;
+use crate::compare::matching::{SlotRef, ValueAnchor, is_same_type, without_counter};
 use crate::compare::side::ComparedDump;
+
+/// Types of operators that compute something else from exchanged inputs, of which statistics may be
+/// the same.
+const ORDERED: [&str; 7] = ["cat", "concat", "div", "matmul", "stack", "sub", "where"];
 
 /// Operators with equal keys are matched: by name and repetition, by type, or without a further
 /// criterion.
@@ -152,7 +157,22 @@ fn anchor(values: &ComparedValues, dumps: [&ComparedDump; 2], runs: [usize; 2]) 
         }
     }
     let mut pairs = Vec::new();
+    if values.is_by_order(dumps, runs) {
+        let numbers = [0, 1].map(|i| {
+            let inputs = slots[i].iter().filter(|slot| slot.side == SlotSide::Input);
+            inputs.map(|slot| slot.index)
+        });
+        let [targets, goldens] = numbers;
+        let inputs = targets.zip(goldens);
+        pairs.extend(inputs.map(|pair| <[u32; 2]>::from(pair).map(|k| (SlotSide::Input, k))));
+    }
     for (k, slot) in slots[0].iter().enumerate() {
+        if pairs
+            .iter()
+            .any(|pair: &[(SlotSide, u32); 2]| pair[0] == (slot.side, slot.index))
+        {
+            continue;
+        }
         let equal = value(0, k).and_then(|value| values.equals[0][value.0]);
         let same = equal.and_then(|equal| of_value.get_mut(&(slot.side, equal)));
         let Some(same) = same.filter(|same| !same.is_empty()) else {
@@ -194,6 +214,25 @@ fn anchor(values: &ComparedValues, dumps: [&ComparedDump; 2], runs: [usize; 2]) 
 }
 
 impl ComparedValues {
+    /// Whether only the order of its inputs tells what an operator computes: equal statistics do
+    /// not, and its inputs have a meaning by position.
+    pub(super) fn is_by_order(&self, dumps: [&ComparedDump; 2], runs: [usize; 2]) -> bool {
+        let [target, golden] = [0, 1].map(|i| &dumps[i].runs[runs[i]]);
+        let is_ordered = ORDERED.contains(&plain_type(&target.op_type).as_str());
+        let n_inputs = [target, golden].map(|run| {
+            let slots = run.slots.iter();
+            slots.filter(|slot| slot.side == SlotSide::Input).count()
+        });
+        let is_of_table = |i: usize| {
+            let mut made = self.sides[i].outputs.get(&runs[i]).into_iter().flatten();
+            made.any(|value| !self.sides[i].values[value.0].has_counts)
+        };
+        is_ordered
+            && is_same_type(target, golden)
+            && n_inputs[0] == n_inputs[1]
+            && (is_of_table(0) || is_of_table(1))
+    }
+
     /// Pairs the parts that are left, each with its own partner or that of its twin.
     fn pair_last_parts(
         &mut self,

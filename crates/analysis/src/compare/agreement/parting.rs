@@ -13,6 +13,7 @@ use super::readers::GoldenReaders;
 use super::region::{LearnedRegions, RegionCulprit};
 use super::shifted::{ExtraOperators, shifted};
 use super::values::{IDLE_TYPES, ValueIndex, is_one_of};
+use crate::compare::attribution::kinds::has_body;
 use crate::compare::matching::{SlotRef, is_same_type, is_view};
 use crate::compare::side::{ComparedDump, OperatorExecution};
 
@@ -68,7 +69,11 @@ pub(super) fn frontier(
     // These make another value, though not one that the other side computes.
     let [targets, goldens] = [0, 1].map(|i| {
         let mut parts = values.sides[i].frontier(&values.equals[i], &values.is_rejoined[i], i == 0);
-        parts.retain(|(run, _)| !is_one_of(&FORMATTING_TYPES, &dumps[i].runs[*run]));
+        parts.retain(|(run, _)| {
+            let run = &dumps[i].runs[*run];
+            // A body may read any value around its operator.
+            !is_one_of(&FORMATTING_TYPES, run) && !has_body(&run.op_type)
+        });
         parts
     });
     let golden_readers = GoldenReaders::new(goldens);

@@ -7,9 +7,9 @@ use opscope_store::record::SlotSide;
 use super::parting::n_inputs;
 use super::region;
 use super::shifted::ExtraOperators;
-use super::values::ValueIndex;
+use super::values::{DumpValue, ValueIndex};
 use super::{ComparedValues, is_agreed_output};
-use crate::compare::attribution::kinds::is_additive;
+use crate::compare::attribution::kinds::{is_additive, plain_type};
 use crate::compare::matching::{
     MatchedDumps, RunPair, SlotRef, is_same_type, is_view, may_be_fused,
 };
@@ -18,6 +18,9 @@ use crate::compare::result::{
     SlotResult, VerdictLevel, WiringChange,
 };
 use crate::compare::side::ComparedDump;
+
+/// Relative distance of the norms of two weights that are equal but for rounding.
+const SAME_NORM: f64 = 1e-5;
 
 /// A finding at an operator before which one side has operators that the other lacks.
 fn with_extra(
@@ -311,14 +314,14 @@ impl ComparedValues {
                 && !is_additive(&sides.golden.runs[golden].op_type)
                 && n_inputs(&sides.target.runs[target]) > n_inputs(&sides.golden.runs[golden])
         });
-        let of_golden: Vec<u64> = std::iter::once(&golden)
+        let of_golden: Vec<&DumpValue> = std::iter::once(&golden)
             .chain(next)
             .flat_map(|run| self.sides[1].inputs_of(*run))
             .filter(|value| self.equals[1][value.0].is_none())
             .map(|value| &self.sides[1].values[value.0])
             .filter(|of| of.is_outside && !of.is_extents)
-            .map(|of| of.stats.counts.n_elements)
             .collect();
+        let has_size = |n: u64| of_golden.iter().any(|of| of.stats.counts.n_elements == n);
         // A folded weight has no direct counterpart.
         let is_norm_behind = !self.norms_behind(sides.golden, 1, golden).is_empty();
         let mut inputs = sides.target.inputs_of(target);
@@ -327,9 +330,33 @@ impl ComparedValues {
             value.is_some_and(|value| {
                 let n = self.sides[0].values[value.0].stats.counts.n_elements;
                 self.is_outside_orphan(0, value)
-                    && (of_golden.contains(&n) || is_norm_behind)
+                    && (has_size(n) || is_norm_behind)
                     && !self.is_folded(dumps, 0, place, golden)
+                    && !self.is_scaled(place, &of_golden, sides.target)
             })
+        })
+    }
+
+    /// Whether a weight times the number by which the target multiplies its operator's output is one
+    /// of golden's, in any order: an optimiser multiplies it in.
+    fn is_scaled(&self, place: SlotRef, golden: &[&DumpValue], target: &ComparedDump) -> bool {
+        let side = &self.sides[0];
+        let Some(own) = side
+            .value_of(place)
+            .map(|value| &side.values[value.0].stats)
+        else {
+            return false;
+        };
+        let made = side.outputs.get(&place.run).into_iter().flatten();
+        let readers = made.flat_map(|value| &side.values[value.0].readers);
+        let products = readers.filter(|run| plain_type(&target.runs[**run].op_type) == "mul");
+        let read = products.flat_map(|run| side.inputs_of(*run));
+        let factors = read.map(|value| &side.values[value.0]);
+        let mut factors = factors.filter(|of| of.is_outside && of.stats.min == of.stats.max);
+        let is_near = |a: f64, b: f64| (a - b).abs() <= SAME_NORM * a.abs().max(b.abs());
+        factors.any(|factor| {
+            let scaled = own.l2 * factor.stats.max.abs();
+            golden.iter().any(|of| is_near(of.stats.l2, scaled))
         })
     }
 

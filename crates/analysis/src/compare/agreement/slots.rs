@@ -27,6 +27,18 @@ impl ComparedValues {
         })
     }
 
+    /// Whether an operator whose inputs have a meaning by position reads another input of its
+    /// partner, where statistics do not show what it makes of that.
+    pub(super) fn is_exchanged(&self, sides: MatchedDumps<'_>, slot: &SlotPair) -> bool {
+        let dumps = [sides.target, sides.golden];
+        self.is_by_order(dumps, [slot.target.run, slot.golden.run])
+            && self.is_elsewhere(slot)
+            && self.here(slot).is_some_and(|[target, _]| {
+                let equal = self.equals[0][target.0];
+                equal.is_some_and(|equal| self.sides[1].reads(slot.golden.run, equal))
+            })
+    }
+
     /// Whether a slot shows what comes from outside on both sides.
     pub(super) fn are_outside(&self, slot: &SlotPair) -> bool {
         self.here(slot)

@@ -4,8 +4,15 @@
 //! the same. An operator is only considered if its difference leads to another difference
 //! downstream, or to something unknown.
 
+use super::cause::exchanges_parts;
 use crate::compare::flow::ValueFlow;
-use crate::compare::result::{Comparison, MetricId, OperatorResult, SlotResult, VerdictLevel};
+use crate::compare::result::{
+    Comparison, Evidence, MetricId, OperatorResult, SlotResult, VerdictLevel,
+};
+use crate::compare::verdict::value_of;
+
+/// Relative distance of statistics of float32 that rounding explains: some 200 roundings.
+const SAME_STATISTICS: f64 = 1e-5;
 
 /// Of each operator, whether something differs there and all that is known to read it agrees.
 pub(super) fn find(comparison: &Comparison, flow: &ValueFlow) -> Vec<bool> {
@@ -72,7 +79,8 @@ fn along(operators: &[OperatorResult], readers: &[Readers]) -> Vec<bool> {
                 let goes_on = known.iter().any(|&reader| reader <= i || leads_on[reader]);
                 let grows = known.iter().any(|&reader| is_amplified(&operators[reader]));
                 let is_open = result.is_updated || known.is_empty() && !operator.is_unread;
-                may_differ(result) && (is_open || goes_on) || !is_exact(result) && grows
+                let may_differ = may_differ(result) || exchanges_parts(operator);
+                may_differ && (is_open || goes_on) || !is_exact(result) && grows
             })
             || hidden.any(|&[_, reader]| reader <= i || leads_on[reader]);
     }
@@ -94,5 +102,16 @@ fn has_outputs(operator: &OperatorResult) -> bool {
 
 /// Whether there is no evidence that a slot agrees.
 fn may_differ(slot: &SlotResult) -> bool {
-    slot.is_apart() || slot.level == VerdictLevel::Skip || slot.agreement.is_some()
+    let is_judged = slot.level != VerdictLevel::Skip && slot.agreement.is_none();
+    slot.is_apart() || !is_judged || is_only_near(slot)
+}
+
+/// Whether the statistics of a slot pass, and differ by more than rounding makes them: its elements
+/// may be beyond their limits.
+fn is_only_near(slot: &SlotResult) -> bool {
+    let is_float32 = [&slot.target, &slot.golden].map(|side| &*side.dtype == "float32");
+    let distance = value_of(slot, MetricId::StatisticRel);
+    slot.evidence == Evidence::Statistics
+        && is_float32 == [true, true]
+        && distance.is_some_and(|distance| distance > SAME_STATISTICS)
 }

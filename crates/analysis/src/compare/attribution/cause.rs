@@ -4,7 +4,9 @@ use std::collections::HashSet;
 
 use opscope_store::record::SlotSide;
 
-use super::kinds::{ErrorGrowth, is_contracting, is_in_place, is_source, manner, plain_type};
+use super::kinds::{
+    ErrorGrowth, has_body, is_contracting, is_in_place, is_source, manner, plain_type,
+};
 use super::{distance, slots};
 use crate::compare::flow::ResultSource;
 use crate::compare::result::{
@@ -21,6 +23,8 @@ const INPUTS_MAX: f64 = 0.1;
 
 /// Types of operators that put elements into another order, in lower case.
 const REORDERING: [&str; 3] = ["transpose", "permute", "t"];
+/// Types of operators that put elements of several inputs together.
+const JOINING: [&str; 5] = ["concat", "concatv2", "concatd", "cat", "stack"];
 
 /// Of each operator, whether it has inputs that were not compared, or not in their order.
 pub(super) fn has_hidden_inputs(comparison: &Comparison) -> Vec<bool> {
@@ -56,7 +60,12 @@ pub(super) fn has_hidden_inputs(comparison: &Comparison) -> Vec<bool> {
             let is_skipped =
                 |name: &OperatorName| missing.contains(name) || is_alone && inner.contains(name);
             let is_any = operator.slots.iter().any(is_hidden) || !operator.hidden_inputs.is_empty();
-            is_any || reads_reordered || names.any(is_skipped)
+            // The body may read values around the operator, which no dump lists as its inputs.
+            let has_body = operator
+                .target
+                .last()
+                .is_some_and(|name| has_body(&name.op_type));
+            is_any || reads_reordered || has_body || names.any(is_skipped)
         })
         .collect()
 }
@@ -69,7 +78,20 @@ fn reorders(operator: &OperatorResult) -> bool {
         let name = plain_type(&name.op_type);
         REORDERING.contains(&name.as_str())
     });
-    is_reordering && outputs.any(|slot| slot.evidence == Evidence::Statistics)
+    let is_known = outputs.any(|slot| slot.evidence == Evidence::Statistics);
+    is_known && (is_reordering || exchanges_parts(operator))
+}
+
+/// Whether an operator joins parts that differ to a value of the same statistics, as it does where
+/// they are exchanged.
+pub(in crate::compare) fn exchanges_parts(operator: &OperatorResult) -> bool {
+    let joins = operator.target.last().is_some_and(|name| {
+        let name = plain_type(&name.op_type);
+        JOINING.contains(&name.as_str())
+    });
+    let mut outputs = slots(operator, true);
+    let agrees = |slot: &SlotResult| slot.evidence == Evidence::Statistics && !slot.is_apart();
+    joins && outputs.next().is_some_and(agrees) && slots(operator, false).any(SlotResult::is_apart)
 }
 
 /// The cause, if any output is apart. `source` returns the source of an input, by its position

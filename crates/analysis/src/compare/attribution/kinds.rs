@@ -166,6 +166,11 @@ const TELLING: &[&str] = &[
     "cos",
     "sin",
     "tanh",
+    "leakyrelu",
+    "leaky_relu",
+    "prelu",
+    "elu",
+    "softplus",
     "sigmoid",
     "silu",
     "swish",
@@ -300,6 +305,8 @@ const SHAPE_FILLING: &[&str] = &[
     "zeros_like",
     "zeroslike",
 ];
+/// Types of operators with bodies.
+const WITH_BODIES: [&str; 4] = ["If", "Loop", "Scan", "SequenceMap"];
 /// Prefixes of operator types that write to their inputs.
 const IN_PLACE: &[&str] = &["assign", "scatter", "apply", "sparseapply", "inplace"];
 
@@ -357,6 +364,11 @@ pub(crate) fn is_source(op_type: &str) -> bool {
 /// Whether operators of a type only read the shape of their input.
 pub(super) fn fills_a_shape(op_type: &str) -> bool {
     SHAPE_FILLING.contains(&plain_type(op_type).as_str())
+}
+
+/// Whether operators of a type compute with a body, which may read any value around it.
+pub(in crate::compare) fn has_body(op_type: &str) -> bool {
+    WITH_BODIES.contains(&op_type)
 }
 
 /// Whether operators of a type may change an input, so that a dump shows it as it is afterwards.

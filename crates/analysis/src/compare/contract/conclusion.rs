@@ -3,7 +3,7 @@
 use opscope_store::record::SlotSide;
 
 use super::state::{is_all_nan, judge_other, judge_output, slot_of};
-use super::{evidence, precision};
+use super::{evidence, hidden};
 use crate::compare::attribution::absorbed;
 use crate::compare::attribution::kinds::is_in_place;
 use crate::compare::result::{
@@ -40,15 +40,9 @@ pub(crate) fn conclude(comparison: &mut Comparison, judging: &VerdictOptions) {
         by_slots(&mut contract, comparison)
     };
     // Values agree, and the next inputs may show what a short dtype cannot hold.
-    contract.islands = match conclusion {
-        Conclusion::Pass | Conclusion::Warn if contract.is_known() => {
-            precision::islands(comparison)
-        }
-        _ => Vec::new(),
-    };
-    let conclusion = match contract.islands[..] {
-        [] => conclusion,
-        _ => Conclusion::Warn,
+    let conclusion = match conclusion {
+        Conclusion::Pass if !contract.islands.is_empty() => Conclusion::Warn,
+        other => other,
     };
     // Unreadable files only spoil a good verdict.
     contract.conclusion = with_damage(conclusion, &mut contract, comparison);
@@ -64,14 +58,18 @@ pub(crate) fn conclude(comparison: &mut Comparison, judging: &VerdictOptions) {
     // Quantising makes every value differ, which accuses no operator.
     let accuses = !contract.conclusion.is_good() && contract.conclusion != Conclusion::Quantised;
     let evidence = place_of(&contract, comparison);
+    let hidden = hidden::by_statistics(&contract, comparison);
+    let hidden = hidden.filter(|_| contract.conclusion == Conclusion::Warn);
     if contract.is_known() && !accuses {
         note_inside(&mut contract, comparison);
+        comparison.summary.first_divergence = hidden.or(comparison.summary.first_divergence.take());
     }
     if let Some(point) = evidence {
         comparison.summary.first_divergence = Some(point.clone());
         comparison.summary.first_failure = Some(point);
     }
-    if let Some(first) = contract.islands.first().filter(|_| !accuses) {
+    let has_islands = contract.conclusion == Conclusion::Warn;
+    if let Some(first) = contract.islands.first().filter(|_| has_islands) {
         comparison.summary.first_divergence = Some(DivergencePoint {
             operator: first.operator,
             slot: SlotKey {
@@ -79,6 +77,7 @@ pub(crate) fn conclude(comparison: &mut Comparison, judging: &VerdictOptions) {
                 index: 0,
             },
             cause: Cause::Own,
+            name: first.name.clone(),
             ..DivergencePoint::default()
         });
     }
@@ -288,7 +287,8 @@ fn by_outputs(
     by_weights(contract, comparison).unwrap_or_else(|| {
         let is_noted =
             |value: &ContractValue| matches!(value.state, ValueState::Warn | ValueState::Extra);
-        if contract.outputs.iter().any(is_noted) {
+        let hides = || hidden::by_statistics(contract, comparison).is_some();
+        if contract.outputs.iter().any(is_noted) || hides() {
             Conclusion::Warn
         } else {
             Conclusion::Pass

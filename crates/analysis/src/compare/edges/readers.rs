@@ -6,12 +6,11 @@ use opscope_store::file_format::graph_json::GraphFile;
 use opscope_store::record::SlotSide;
 
 use super::Edges;
+use crate::compare::attribution::kinds::has_body;
 use crate::compare::matching::SlotRef;
 use crate::compare::result::Comparison;
 use crate::compare::side::{ComparedDump, RunPlace};
 
-/// Operators with bodies.
-const WITH_BODIES: [&str; 4] = ["If", "Loop", "Scan", "SequenceMap"];
 /// Maximum number of operators without a partner that are followed to the next one with a partner.
 const N_PASSED_MAX: usize = 64;
 
@@ -111,7 +110,7 @@ impl<'a> UsedNames<'a> {
             let operators = graph.operators.iter();
             let mut types = operators.clone().map(|operator| operator.op_type.as_str());
             let is_listed = !(graph.opsets.is_empty() || graph.results.is_empty());
-            let has_bodies = types.any(|op_type| WITH_BODIES.contains(&op_type));
+            let has_bodies = types.any(has_body);
             let read = operators.flat_map(|operator| operator.inputs.iter().flatten());
             let used = read.chain(&graph.results).map(String::as_str);
             (is_listed && !has_bodies).then(|| used.collect())

@@ -44,7 +44,7 @@ pub struct Contract {
     /// agree.
     pub n_inside: [usize; 2],
     /// Operators of the target that compute in a shorter dtype than golden's, where nearly all
-    /// others have golden's dtype and the outputs agree.
+    /// others have golden's dtype.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub islands: Vec<NarrowOperator>,
     /// The place where a quantized model loses most, if an operator stands out.
@@ -65,8 +65,11 @@ pub struct Contract {
 /// An operator in a shorter dtype than those around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NarrowOperator {
-    /// Its index in the comparison's operators.
+    /// Its index in the comparison's operators, or that of the next one if it has no partner.
     pub operator: usize,
+    /// Its name if it has no partner, or if that is the partner of several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<OperatorName>,
     /// The dtype of the target's output.
     pub target: String,
     /// The dtype of golden's output.

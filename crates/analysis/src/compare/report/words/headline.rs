@@ -8,15 +8,18 @@ use opscope_store::record::SlotSide;
 
 use crate::compare::attribution::kinds::plain_type;
 use crate::compare::result::{
-    Cause, Certainty, Comparison, Conclusion, DivergencePoint, Evidence, OperatorName,
-    OperatorResult, PartingOperator, QuantisedLoss, SkipReason, SlotAgreement, SlotResult,
-    WiringChange,
+    Cause, Certainty, Comparison, Conclusion, DivergencePoint, Evidence, NarrowOperator,
+    OperatorName, OperatorResult, PartingOperator, QuantisedLoss, SkipReason, SkipSide,
+    SlotAgreement, SlotResult, Suspect, WiringChange,
 };
 
 /// Ends of types that compute the same: in place, and in other versions of Ascend.
 const SAME: [&str; 4] = ["_", "d", "v2", "v3"];
 /// Maximum number of operators that a value may come from, in a headline.
 const N_OTHERS_MAX: usize = 8;
+/// Maximum number of operators without a partner that a headline names in addition to the first
+/// difference.
+const N_SUSPECTS_MAX: usize = 3;
 
 /// The verdict in one line of two sentences: the conclusion and what it is about, then where the
 /// sides diverge first and why, as sure as that is. Each has its worst number.
@@ -100,6 +103,10 @@ fn first_difference(comparison: &Comparison) -> Option<(&'static str, String)> {
     let parting = partings.find(|at| at.operator == divergence.operator);
     let why = parting.and_then(parting_words).map(str::to_owned);
     let why = why.unwrap_or_else(|| why_first(comparison, divergence, slot));
+    let why = match parting {
+        None => why + &suspects(divergence),
+        Some(_) => why,
+    };
     let (why, wiring) = match (proofs::first_cause(comparison), parting) {
         (Some(proven), _) => (proven, String::new()),
         (None, Some(parting)) if parting.rewired.is_empty() => {
@@ -121,6 +128,20 @@ fn first_difference(comparison: &Comparison) -> Option<(&'static str, String)> {
         lead,
         format!("{name} {slot}{on_rank}: {why}{reach}{wiring}{number}"),
     ))
+}
+
+/// The operators of the target before an output of unknown cause that the golden side does not have,
+/// in words.
+fn suspects(point: &DivergencePoint) -> String {
+    let is_one = |suspect: &&Suspect| {
+        suspect.side == SkipSide::Target && suspect.reason == SkipReason::Missing
+    };
+    let names = point.suspects.iter().filter(is_one);
+    let names: Vec<OperatorName> = names.map(|suspect| suspect.operator.clone()).collect();
+    match point.cause {
+        Cause::Unknown if names.len() <= N_SUSPECTS_MAX => or_one_of(&names, " before it"),
+        _ => String::new(),
+    }
 }
 
 /// Operators that it may be instead, in words.
@@ -155,12 +176,18 @@ fn why_first(
     slot: Option<&SlotResult>,
 ) -> String {
     let mut islands = comparison.contract.islands.iter();
-    if let Some(island) = islands.find(|island| island.operator == point.operator) {
-        return format!(
-            "it computes in {} here, in {} on the golden side",
-            plain(&island.target),
-            plain(&island.golden)
-        );
+    let is_judged = comparison.contract.conclusion == Conclusion::Warn;
+    let is_it =
+        |island: &&NarrowOperator| (island.operator, &island.name) == (point.operator, &point.name);
+    if let Some(island) = islands.find(is_it).filter(|_| is_judged) {
+        let [target, golden] = [&island.target, &island.golden].map(|name| plain(name));
+        return match &island.name {
+            None => format!("it computes in {target} here, in {golden} on the golden side"),
+            Some(_) => format!(
+                "it computes in {target} here, and the golden side shows nothing shorter than \
+                 {golden}"
+            ),
+        };
     }
     if slot.is_some_and(|slot| slot.ranks.as_ref().is_some_and(|of| of.is_unreduced)) {
         return "the ranks read contributions that no collective reduces".to_owned();

@@ -1,0 +1,104 @@
+//! Inputs that no list of an operator has, or whose order statistics do not show.
+
+use opscope_analysis::compare::attribution::attribute;
+use opscope_analysis::compare::result::{
+    Cause, Comparison, Evidence, MetricId, OperatorName, OperatorResult, SlotKey, SlotResult,
+    VerdictLevel,
+};
+
+/// An operator of a type whose slots have these levels.
+fn operator(
+    index: usize,
+    op_type: &str,
+    slots: &[(&str, Evidence, VerdictLevel)],
+) -> OperatorResult {
+    let name = OperatorName {
+        op_type: op_type.into(),
+        op_name: format!("op_{index}").into(),
+        ..OperatorName::default()
+    };
+    let slot = |(key, evidence, level): &(&str, Evidence, VerdictLevel)| {
+        let distance = if *level == VerdictLevel::Fail {
+            1.0
+        } else {
+            0.0
+        };
+        let metric = match evidence {
+            Evidence::Statistics => MetricId::StatisticRel,
+            _ => MetricId::RelL2,
+        };
+        SlotResult {
+            slot: SlotKey::parse(key).unwrap(),
+            evidence: evidence.clone(),
+            level: *level,
+            metrics: vec![(metric, distance)].into(),
+            ..SlotResult::default()
+        }
+    };
+    let slots: Vec<SlotResult> = slots.iter().map(slot).collect();
+    OperatorResult {
+        index,
+        target: vec![name.clone()],
+        golden: vec![name],
+        level: slots.iter().map(|slot| slot.level).max().unwrap(),
+        slots,
+        ..OperatorResult::default()
+    }
+}
+
+fn attributed(operators: Vec<OperatorResult>) -> Comparison {
+    let mut comparison = Comparison {
+        operators,
+        ..Comparison::default()
+    };
+    attribute(&mut comparison, 10);
+    comparison
+}
+
+#[test]
+fn a_body_may_read_what_differs() {
+    use VerdictLevel::{Fail, Pass};
+    let slots = [
+        ("input.0", Evidence::Tensor, Pass),
+        ("output.0", Evidence::Tensor, Fail),
+    ];
+    for (op_type, expected) in [
+        ("Loop", Cause::Unknown),
+        ("Scan", Cause::Unknown),
+        ("If", Cause::Unknown),
+        ("Relu", Cause::Own),
+    ] {
+        let comparison = attributed(vec![operator(0, op_type, &slots)]);
+        assert_eq!(comparison.operators[0].cause, Some(expected), "{op_type}");
+    }
+}
+
+#[test]
+fn exchanged_parts_have_the_statistics_of_the_right_order() {
+    use Evidence::{Statistics, Tensor};
+    use VerdictLevel::{Fail, Pass};
+    for (evidence, expected) in [(Statistics, Cause::Unknown), (Tensor, Cause::Own)] {
+        let mut joined = operator(
+            0,
+            "Concat",
+            &[
+                ("input.0", evidence.clone(), Fail),
+                ("input.1", evidence.clone(), Fail),
+                ("output.0", evidence.clone(), Pass),
+            ],
+        );
+        joined.readers = vec![[2, 1]];
+        let slots = [
+            ("input.0", evidence.clone(), Pass),
+            ("output.0", evidence.clone(), Fail),
+        ];
+        let comparison = attributed(vec![joined, operator(1, "MatMul", &slots)]);
+        assert_eq!(
+            comparison.operators[1].cause,
+            Some(expected),
+            "{evidence:?}"
+        );
+        let first = comparison.summary.first_failure.unwrap();
+        assert_eq!(first.operator, 0, "{evidence:?}");
+    }
+}
