@@ -45,6 +45,8 @@ use super::result::{
 };
 use super::verdict::Thresholds;
 
+/// Maximum number of views between an operator and one that reads its result.
+const N_VIEWS_MAX: usize = 4;
 /// The difference between a code of 8 bits with a sign and the same without.
 const HALF_OF_CODES: f64 = 128.0;
 
@@ -192,6 +194,7 @@ impl Agreement {
             .collect();
         let mut is_any = false;
         let mut rewired = Vec::new();
+        let paired = paired_slots(sides);
         let pairs = sides.matching.pairs.iter();
         for (pair, operator) in pairs.zip(&mut comparison.operators) {
             operator.is_certain = pair.target.iter().all(|run| self.certain.contains_key(run));
@@ -203,7 +206,7 @@ impl Agreement {
             let Some(values) = values.filter(|_| operator.slots.iter().any(is_apart)) else {
                 continue;
             };
-            is_any |= values.note_pair(sides, pair, operator);
+            is_any |= values.note_pair(sides, &paired, pair, operator);
             rewired.extend(values.rewired_pair(sides, pair, operator));
         }
         comparison.is_partial = self.places.iter().any(|(_, values)| values.is_partial);
@@ -236,6 +239,37 @@ impl Agreement {
     }
 }
 
+/// The slots of all pairs.
+fn paired_slots(sides: MatchedDumps<'_>) -> HashSet<[SlotRef; 2]> {
+    let pairs = sides.matching.pairs.iter();
+    let slots = pairs.flat_map(|pair| &pair.slots);
+    slots.map(|slot| [slot.target, slot.golden]).collect()
+}
+
+/// Whether the inputs of a pair read outputs of partners, but for views that have none.
+fn is_made_by_partners(
+    sides: MatchedDumps<'_>,
+    paired: &HashSet<[SlotRef; 2]>,
+    slot: &SlotPair,
+) -> bool {
+    let target = made_before_views(sides.target, slot.target);
+    let golden = made_before_views(sides.golden, slot.golden);
+    let mut both = target
+        .iter()
+        .flat_map(|t| golden.iter().map(move |g| [*t, *g]));
+    both.any(|made| paired.contains(&made))
+}
+
+/// The output that an input reads, and what views made it from.
+fn made_before_views(dump: &super::side::ComparedDump, slot: SlotRef) -> Vec<SlotRef> {
+    let made = |slot: &SlotRef| {
+        let made = dump.producer_of(*slot)?;
+        is_view(&dump.runs[made.run]).then(|| dump.inputs_of(made.run).next())?
+    };
+    let inputs = std::iter::successors(Some(slot), made).take(N_VIEWS_MAX);
+    inputs.filter_map(|slot| dump.producer_of(slot)).collect()
+}
+
 impl ComparedValues {
     /// Leaves alone what belongs together whatever its values are.
     fn yield_to(&mut self, certain: &HashMap<usize, usize>) {
@@ -258,6 +292,7 @@ impl ComparedValues {
     fn note_pair(
         &self,
         sides: MatchedDumps<'_>,
+        paired: &HashSet<[SlotRef; 2]>,
         pair: &RunPair,
         operator: &mut OperatorResult,
     ) -> bool {
@@ -332,8 +367,11 @@ impl ComparedValues {
                 let is_passed_on = (!is_certain || makes_same && has_other_form(result))
                     && !result.is_outside
                     && self.are_rejoined(slot);
-                // What golden has elsewhere is not inside of an operator.
-                let is_inner = is_parting && !is_weight && !self.is_elsewhere(slot);
+                // What golden has elsewhere is not inside of an operator, nor is what partners make.
+                let is_inner = is_parting
+                    && !is_weight
+                    && !self.is_elsewhere(slot)
+                    && !is_made_by_partners(sides, paired, slot);
                 let inner = is_inner.then_some(SlotAgreement::Inner);
                 found
                     .or(stored)
