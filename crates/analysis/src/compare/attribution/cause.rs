@@ -128,7 +128,11 @@ pub(super) fn find_cause(
     let mut slots = operator.slots.iter().enumerate();
     let is_rounded =
         slots.all(|(k, slot)| !slot.is_output() || !slot.is_apart() || rounded.contains(&k));
-    let is_amplified = !is_rounded && !is_explained(operator, &inputs, op_type);
+    let differ_by_rank = operator
+        .outputs()
+        .any(|slot| slot.is_apart() && has_replicas(slot))
+        && !inputs.iter().any(|slot| has_replicas(slot));
+    let is_amplified = differ_by_rank || !is_rounded && !is_explained(operator, &inputs, op_type);
     if inputs.iter().any(|slot| slot.is_apart()) {
         let farthest = inputs
             .iter()
@@ -144,6 +148,12 @@ pub(super) fn find_cause(
         (true, true) => Cause::Unknown,
         (true, false) => Cause::Own,
     })
+}
+
+/// Whether ranks that should have the same do not.
+fn has_replicas(slot: &SlotResult) -> bool {
+    let ranks = slot.ranks.as_ref();
+    ranks.is_some_and(|ranks| !ranks.replicas.is_empty())
 }
 
 fn type_of(operator: &OperatorResult) -> &str {

@@ -2,7 +2,7 @@
 
 use super::{
     attribute, cause_words, changes, figures, in_full, of_operator, only_part, plain, promises,
-    proofs, rank_operators, weight_reads,
+    proofs, rank_operators, rank_words, weight_reads,
 };
 use opscope_store::record::SlotSide;
 
@@ -209,6 +209,9 @@ fn why_first(
             format!("the golden side computes it by {}", in_full(golden))
         }
         (Cause::Own, _) if let Some(attributes) = other_attributes(comparison, point) => attributes,
+        (Cause::Own, _) if let Some(ranks) = slot.and_then(other_replicas) => {
+            format!("{ranks} computes another value from the same inputs")
+        }
         (Cause::Own, _) if is_new_value(comparison, point) => {
             "it reads what the golden side has, and no operator there gives its result".to_owned()
         }
@@ -231,6 +234,13 @@ fn why_first(
         }
         _ => cause_words(cause).to_owned(),
     }
+}
+
+/// The rank that has another value than the others, if it is one.
+fn other_replicas(slot: &SlotResult) -> Option<String> {
+    let replicas = slot.ranks.as_deref()?.replicas.first()?;
+    let is_one = replicas.apart.len() == 1;
+    is_one.then(|| rank_words(&replicas.apart))
 }
 
 /// That the input that the verdict names is made by an operator such as `randn`, in words.
