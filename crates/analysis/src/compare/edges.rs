@@ -320,7 +320,9 @@ impl<'a> Edges<'a> {
         operator: &OperatorResult,
         operators: &[OperatorResult],
     ) -> Option<PartingOperator> {
-        let members = self.inputs_apart(operator).find_map(|(_, slots, result)| {
+        let apart = self.inputs_apart(operator);
+        let mut of_graph = apart.filter(|(_, slots, _)| !self.is_of_several(slots));
+        let members = of_graph.find_map(|(_, slots, result)| {
             // One side may compute something from a parameter that the other reads itself.
             let members = [0, 1].map(|side| {
                 let dump = self.dumps[side];
@@ -336,6 +338,12 @@ impl<'a> Edges<'a> {
             (!is_empty).then_some([target.members, golden.members])
         })?;
         self.region(operator.index, &members)
+    }
+
+    /// Whether ranks read an input from other operators each, which the graph of one does not have.
+    fn is_of_several(&self, slots: &[SlotRef; 2]) -> bool {
+        let mut sides = self.dumps.iter().zip(slots);
+        sides.any(|(dump, slot)| dump.rank_operators.contains_key(slot))
     }
 
     /// Operators of one side between values that agree and an input that differs, where the other

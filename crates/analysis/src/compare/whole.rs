@@ -13,6 +13,7 @@
 //! | `gather` | merges executions of ranks |
 //! | `inferred` | parts without a note, by comparison with the other side |
 //! | `likeness` | whether the tensor of ranks is that of the other side |
+//! | `movement` | operators by which ranks cut and join tensors |
 //! | `unlike` | ranks that should hold one tensor, and do not |
 //! | `names` | numeric names, which differ with the number of ranks |
 //! | `tensor` | a whole tensor: which part holds which element |
@@ -27,6 +28,7 @@ mod grouping;
 mod inferred;
 mod likeness;
 mod measured;
+mod movement;
 mod names;
 mod note;
 mod part_axes;
@@ -43,6 +45,7 @@ mod unlike;
 pub(super) use gather::{has_placements, put_together, share_otherwise};
 pub(super) use inferred::cut_like_others;
 pub(super) use measured::{WholeNumbers, differing_parts, measure_whole};
+pub(super) use movement::moves_parts;
 pub(super) use names::name_by_call;
 pub(super) use replicas::read_all;
 pub(super) use rules::CheckedRules;

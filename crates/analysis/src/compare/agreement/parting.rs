@@ -16,6 +16,7 @@ use super::values::{IDLE_TYPES, ValueIndex, is_one_of};
 use crate::compare::attribution::kinds::has_body;
 use crate::compare::matching::{SlotRef, is_same_type, is_view};
 use crate::compare::side::{ComparedDump, OperatorExecution};
+use crate::compare::whole;
 
 /// An operator of the target at which the sides part, and the golden side's that reads the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -81,6 +82,8 @@ pub(super) fn frontier(
     // Where what reads a value may not be shown, nothing is known to be unread.
     let shows_all = !dumps[0].shows_some_calls;
     let is_live = |run: &usize| !shows_all || live.contains(run);
+    let is_whole = dumps.iter().any(|dump| dump.is_whole);
+    let moves = |side: usize, run: usize| is_whole && whole::moves_parts(dumps[side], run);
     let mut parting = Vec::new();
     let mut alone = Vec::new();
     let (mut targets, unread): (Vec<_>, Vec<_>) =
@@ -102,8 +105,14 @@ pub(super) fn frontier(
             .nearest(values, dumps, (target, &inputs), &is_taken[1])
             .or_else(|| fused_counterpart(dumps, target))
             .filter(|golden| !is_taken[1].contains(golden));
+        let is_one_type =
+            |golden: usize| is_same_type(&dumps[0].runs[target], &dumps[1].runs[golden]);
+        // Ranks cut and join what one process has whole, and nothing takes the place of that.
+        let golden =
+            golden.filter(|&golden| is_one_type(golden) || !(moves(0, target) || moves(1, golden)));
         let Some(golden) = golden else {
-            if !is_taken[0].contains(&target) && values.shows_readers(&inputs) {
+            let is_alone = !is_taken[0].contains(&target) && !moves(0, target);
+            if is_alone && values.shows_readers(&inputs) {
                 alone.push(target);
             }
             continue;
