@@ -12,6 +12,8 @@
 //! | `pipeline` | stages of a pipeline, and the order of their operators |
 //! | `gather` | merges executions of ranks |
 //! | `inferred` | parts without a note, by comparison with the other side |
+//! | `candidate` | how a slot may be shared, and whether it agrees so |
+//! | `share` | the ways in which ranks may share axes |
 //! | `likeness` | whether the tensor of ranks is that of the other side |
 //! | `movement` | operators by which ranks cut and join tensors |
 //! | `unlike` | ranks that should hold one tensor, and do not |
@@ -22,6 +24,7 @@
 //! | `replicas` | checks that replicated parts agree |
 //! | `measured` | the difference of two whole tensors |
 
+mod candidate;
 mod cut;
 mod gather;
 mod grouping;
@@ -37,6 +40,7 @@ mod read;
 mod reduce;
 mod replicas;
 mod rules;
+mod share;
 mod tensor;
 #[cfg(test)]
 mod tests;

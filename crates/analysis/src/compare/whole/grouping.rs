@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use opscope_store::SharedText;
 use opscope_store::record::SlotSide;
 
+use super::movement::selects;
 use super::names::counted_word;
 use super::note::rank_name;
 use super::pipeline::{Stages, stages};
@@ -16,6 +17,9 @@ use crate::compare::matching::updated_parameters;
 use crate::compare::side::{ComparedDump, OperatorExecution, SlotRef};
 use crate::compare::slot_key::SlotKey;
 use crate::compare::slot_ranks::RankOperator;
+
+/// Why results are not put together of which each rank reads its own.
+const SHARED_OUT: &str = "each rank takes another of its results";
 
 /// The executions of an operator.
 #[derive(Default)]
@@ -304,12 +308,32 @@ fn makers_of(side: &ComparedDump, runs: &[usize], wires: &Wires) -> Makers {
     makers
 }
 
+/// Operators of whose results ranks read another each at one input, so that each takes a part.
+fn shared_out(side: &ComparedDump, runs: &[usize]) -> BTreeSet<usize> {
+    let mut read: BTreeMap<SlotKey, BTreeMap<SlotKey, usize>> = BTreeMap::new();
+    for &run in runs {
+        for (slot, of) in side.runs[run].slots.iter().enumerate() {
+            let made = side.producer_of(SlotRef { run, slot });
+            if let Some(made) = made.filter(|made| selects(&side.runs[made.run].op_type)) {
+                let result = side.runs[made.run].slots[made.slot].key();
+                read.entry(of.key()).or_default().insert(result, made.run);
+            }
+        }
+    }
+    let several = read.into_values().filter(|results| results.len() > 1);
+    several.flat_map(BTreeMap::into_values).collect()
+}
+
 /// Notes why readers of a group have the value of other operators on other ranks, and which
 /// operators ranks have in place of each other.
 fn note_others(side: &ComparedDump, groups: &mut [RankGroup]) {
     let runs: Vec<Vec<usize>> = groups.iter().map(|group| group.runs.clone()).collect();
     let wires = Wires::new(side, &runs);
     for (g, of_group) in runs.iter().enumerate() {
+        for run in shared_out(side, of_group) {
+            let problem = &mut groups[wires.group_of[run]].problem;
+            problem.get_or_insert_with(|| SHARED_OUT.to_owned());
+        }
         for (key, makers) in makers_of(side, of_group, &wires) {
             for &maker in makers.keys() {
                 let ranks = ranks_of(side, runs[maker].iter().copied());

@@ -9,6 +9,7 @@ use super::read::WholeReader;
 use super::tensor::WholeTensor;
 use crate::compare::side::ExecutionSlot;
 use crate::element::{ElementValue, float};
+use crate::elements::ElementWindows;
 
 /// How far norms may be from each other, as a share of the other side's.
 pub(super) const TOLERANCE: f64 = 1e-3;
@@ -43,24 +44,53 @@ impl SquareSums {
     }
 }
 
-/// None where elements cannot be read, or the other side has others or is in parts itself.
+/// The elements of the other side, from the first to the last.
+enum OtherElements<'a> {
+    Stored(Box<ElementWindows>),
+    Parts(Box<WholeReader<'a>>),
+}
+
+impl<'a> OtherElements<'a> {
+    fn open(other: &'a ExecutionSlot) -> Option<OtherElements<'a>> {
+        let Some(whole) = other.whole() else {
+            return Some(OtherElements::Stored(Box::new(other.windows().ok()?)));
+        };
+        let reader = WholeReader::new(whole, vec![false; whole.parts.len()]).ok()?;
+        Some(OtherElements::Parts(Box::new(reader)))
+    }
+
+    /// Replaces the bytes of `out` by those of `n` elements.
+    fn read(&mut self, (first, n): (u64, usize), width: usize, out: &mut Vec<u8>) -> Option<()> {
+        out.clear();
+        match self {
+            OtherElements::Parts(reader) => reader.read(first, n, out).ok(),
+            OtherElements::Stored(windows) => {
+                let begin = usize::try_from(first).ok()?.checked_mul(width)?;
+                out.extend_from_slice(windows.bytes(begin..begin + n * width).ok()?);
+                Some(())
+            }
+        }
+    }
+}
+
+/// None where elements cannot be read, or the other side has others.
 pub(super) fn sums(whole: &WholeTensor, other: &ExecutionSlot) -> Option<SquareSums> {
-    if other.dtype != Some(whole.dtype) || other.dims() != whole.shape || other.whole().is_some() {
+    if other.dtype != Some(whole.dtype) || other.dims() != whole.shape {
         return None;
     }
-    let mut others = other.windows().ok()?;
+    let mut others = OtherElements::open(other)?;
     let width = whole.dtype.bytes()?;
     let mut reader = WholeReader::new(whole, vec![false; whole.parts.len()]).ok()?;
-    let (mut sums, mut bytes) = (SquareSums::default(), Vec::new());
+    let mut sums = SquareSums::default();
+    let [mut own, mut read] = [Vec::new(), Vec::new()];
     let (mut first, end) = (0, whole.n_elements());
     while first < end {
         let n = usize::try_from((end - first).min(N_AT_ONCE)).ok()?;
         // One buffer for all pieces.
-        bytes.clear();
-        reader.read(first, n, &mut bytes).ok()?;
-        let begin = usize::try_from(first).ok()?.checked_mul(width)?;
-        let others = others.bytes(begin..begin + n * width).ok()?;
-        let pairs = numbers(whole.dtype, &bytes).zip(numbers(whole.dtype, others));
+        own.clear();
+        reader.read(first, n, &mut own).ok()?;
+        others.read((first, n), width, &mut read)?;
+        let pairs = numbers(whole.dtype, &own).zip(numbers(whole.dtype, &read));
         pairs.for_each(|pair| sums.add(pair));
         first += n as u64;
     }

@@ -7,6 +7,7 @@ use opscope_store::record::parallel::{AxisPlacement, MeshShare, Placement, Reduc
 use super::cut::{AxisCut, AxisOrder, FusedPiece, HeldRanges, fused_extent, length};
 use super::part_axes::{PartAxes, TokenMap};
 use super::rules::{CheckedRule, FusedAxis, Mesh};
+use super::share::SharedAxis;
 use super::tensor::{RankPart, VaryingShare, WholeTensor};
 use crate::compare::side::ExecutionSlot;
 
@@ -87,21 +88,18 @@ pub(super) fn assemble(
     note.put_together(&placed, tokens)
 }
 
-/// Assembles the `n` parts of an axis; `places` contains which of them each rank holds. If the axis
-/// has several sections, each is in so many parts.
-///
-/// # Errors
-/// A message that says why they cannot be.
+/// Assembles parts of axes that ranks share, or returns why they cannot be.
 pub(super) fn in_parts_of(
     parts: &[FoundPart<'_>],
-    axis: usize,
-    places: &[u64],
-    (n, n_sections): (u64, usize),
+    cuts: &[SharedAxis],
 ) -> Result<WholeTensor, String> {
     let first = parts.first().and_then(|part| part.slot.shape.as_ref());
     let n_axes = first.map_or(0, Vec::len);
+    let names = ["part", "inner part"].into_iter().zip(cuts);
     let mut note = TensorNote {
-        mesh: vec![("part".to_owned(), n)],
+        mesh: names
+            .map(|(name, cut)| (name.to_owned(), cut.n_parts))
+            .collect(),
         cuts: vec![Vec::new(); n_axes],
         n_outer: vec![0; n_axes],
         names: vec![String::new(); n_axes],
@@ -113,17 +111,17 @@ pub(super) fn in_parts_of(
         n_units: 1,
         is_divisible: true,
     };
-    note.cuts[axis].push((
-        0,
-        match n_sections {
+    for (m, cut) in cuts.iter().enumerate() {
+        let of_axis = match cut.n_sections {
             0 | 1 => AxisCut::Plain,
-            n => AxisCut::Fused(vec![section; n]),
-        },
-    ));
-    let placed = parts.iter().zip(places).map(|(found, &place)| {
+            n => AxisCut::Fused(vec![section.clone(); n]),
+        };
+        note.cuts[cut.axis].push((m, of_axis));
+    }
+    let placed = parts.iter().enumerate().map(|(at, found)| {
         Ok(PlacedPart {
             found,
-            coordinates: vec![place],
+            coordinates: cuts.iter().map(|cut| cut.places[at]).collect(),
             local: local_extents(found)?,
             told: None,
         })
