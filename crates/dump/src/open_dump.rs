@@ -250,6 +250,11 @@ impl OpenDump {
         self.sink.clone()
     }
 
+    /// The creator of its files, which knows the directories that are there already.
+    pub fn creator(&self) -> Arc<Creator> {
+        self.creator.clone()
+    }
+
     /// The directories of the dump; `None` if nothing is written.
     pub fn place(&self) -> Option<DumpPlace> {
         let (dialect, dump_path, root) = match &self.tree {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
 
 use opscope_store::StoreError;
@@ -16,7 +16,7 @@ const N_EXECUTIONS_MAX: usize = 1 << 20;
 /// The executions of a session's graphs, in order of their start.
 pub(super) struct ExecutionLog {
     /// `None` if they are only counted.
-    file: Option<(PathBuf, Creator)>,
+    file: Option<(PathBuf, Arc<Creator>)>,
     /// Of all graphs, dumped or not.
     n_begun: AtomicU64,
     dumped: Mutex<ExecutionList>,
@@ -57,7 +57,7 @@ impl ExecutionPhase {
 
 impl ExecutionLog {
     /// A log that is written to `path`.
-    pub(super) fn new(path: PathBuf, creator: Creator) -> ExecutionLog {
+    pub(super) fn new(path: PathBuf, creator: Arc<Creator>) -> ExecutionLog {
         ExecutionLog {
             file: Some((path, creator)),
             n_begun: AtomicU64::new(0),

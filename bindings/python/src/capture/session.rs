@@ -475,9 +475,8 @@ impl TorchSession {
         let session = dump
             .start_session(request.plan, options)
             .map_err(|error| os_error::of_chain(&error, "cannot start a writer", None))?;
-        let creator = || Creator::in_dump(&place.dump_path, place.modes);
         let executions = match purpose {
-            "values" => ExecutionLog::new(own::executions_file(&place.root), creator()),
+            "values" => ExecutionLog::new(own::executions_file(&place.root), dump.creator()),
             // Without a finding there is no directory.
             _ => ExecutionLog::unwritten(),
         };
@@ -497,7 +496,7 @@ impl TorchSession {
         Ok(TorchSession {
             session: Mutex::new(Some(session)),
             shared: Arc::new(shared),
-            creator: Arc::new(creator()),
+            creator: dump.creator(),
             background: BackgroundWorker::default(),
             failure_dir: failure_dir.unwrap_or_else(|| place.root.clone()),
             root: place.root,

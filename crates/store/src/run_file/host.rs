@@ -2,14 +2,26 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::sync::OnceLock;
 
 use crate::file_format::run_json::HostMachine;
 
 /// How much is read of the kernel's description of the first processors.
 const CPU_BYTES_MAX: u64 = 64 << 10;
 
-/// The machine that this process runs on. Unknown facts are empty.
+/// The machine that this process runs on, as it was at the first call: reading it takes longer than
+/// a small dump. Unknown facts are empty.
 pub fn this_host() -> HostMachine {
+    static HOST: OnceLock<HostMachine> = OnceLock::new();
+    if let Some(host) = HOST.get() {
+        return host.clone();
+    }
+    // Read before the lock is taken: a fork that comes meanwhile would wait for it forever.
+    let host = read_host();
+    HOST.get_or_init(|| host).clone()
+}
+
+fn read_host() -> HostMachine {
     let os = format!("{} {}", kernel("ostype"), kernel("osrelease"));
     HostMachine {
         name: kernel("hostname"),
