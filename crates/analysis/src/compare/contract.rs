@@ -25,6 +25,7 @@ mod coverage;
 mod evidence;
 mod hidden;
 mod inputs;
+mod known_pairs;
 mod losses;
 mod model_values;
 mod outputs;

@@ -1,8 +1,8 @@
 //! Pairs and measures the inputs of both models.
 
 use super::ContractOptions;
+use super::known_pairs::KnownPairs;
 use super::model_values::{ModelPlaces, PlacePair};
-use super::outputs::KnownPairs;
 use super::pairing::by_name_or_position;
 use super::state::judge_other;
 use crate::compare::matching::SlotPair;
@@ -58,7 +58,7 @@ fn paired(pair: &PlacePair<'_>) -> Vec<(String, String, ValuePairing)> {
 fn input(
     (target_name, name, by): (String, String, ValuePairing),
     pair: &PlacePair<'_>,
-    (places, known): (&ModelPlaces<'_>, &KnownPairs),
+    (places, known): (&ModelPlaces<'_>, &KnownPairs<'_>),
     options: ContractOptions<'_>,
 ) -> Option<ContractValue> {
     let target = pair.target.as_ref()?.argument(&target_name)?;

@@ -2,12 +2,13 @@
 
 mod unlisted;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use opscope_store::record::SlotSide;
 use opscope_tensor::DType;
 
 use super::ContractOptions;
+use super::known_pairs::KnownPairs;
 use super::model_values::{ModelOutput, ModelPlace, ModelPlaces, PlacePair};
 use super::pairing::{by_name_or_position, by_position, is_reordered, partners};
 use super::state::{judge_output, slot_of, state_of};
@@ -24,36 +25,6 @@ use crate::compare::verdict::{dtype_of, judge_alone};
 
 /// Maximum number of outputs of either side that are searched for an exchange.
 const N_EXCHANGED_MAX: usize = 16;
-
-/// The pairs that the comparison measured, by either side's slot: the partner, the operator and the
-/// slot in its list.
-pub(super) struct KnownPairs {
-    of_golden: HashMap<SlotRef, (SlotRef, [usize; 2])>,
-    of_target: HashMap<SlotRef, (SlotRef, [usize; 2])>,
-}
-
-impl KnownPairs {
-    pub(super) fn collect(sides: MatchedDumps<'_>) -> KnownPairs {
-        let mut known = KnownPairs {
-            of_golden: HashMap::new(),
-            of_target: HashMap::new(),
-        };
-        for (operator, pair) in sides.matching.pairs.iter().enumerate() {
-            for (k, slots) in pair.slots.iter().enumerate() {
-                let place = [operator, k];
-                known.of_golden.insert(slots.golden, (slots.target, place));
-                known.of_target.insert(slots.target, (slots.golden, place));
-            }
-        }
-        known
-    }
-
-    /// Where two slots are compared with each other.
-    pub(super) fn place(&self, target: SlotRef, golden: SlotRef) -> Option<[usize; 2]> {
-        let (partner, place) = self.of_golden.get(&golden)?;
-        (*partner == target).then_some(*place)
-    }
-}
 
 /// An output of one side and its partner.
 type OutputPair = (Option<ModelOutput>, Option<ModelOutput>, ValuePairing);
@@ -100,7 +71,7 @@ struct PlaceOutputs {
 }
 
 struct OutputSearch<'a> {
-    known: KnownPairs,
+    known: KnownPairs<'a>,
     sides: MatchedDumps<'a>,
     comparison: &'a Comparison,
     options: ContractOptions<'a>,
@@ -144,9 +115,10 @@ impl OutputSearch<'_> {
         if let Some(slot) = target.value_named(&output.name) {
             return (shown(slot), own, ValuePairing::Name);
         }
-        let partner = output.slot.and_then(|slot| self.known.of_golden.get(&slot));
+        let slot = output.slot;
+        let partner = slot.and_then(|slot| self.known.partner(slot, Party::Golden));
         if let Some((slot, _)) = partner {
-            return (shown(*slot), own, ValuePairing::Operator);
+            return (shown(slot), own, ValuePairing::Operator);
         }
         let position = self.at_same_position(output, Party::Golden, [target, golden]);
         let found =
@@ -171,13 +143,13 @@ impl OutputSearch<'_> {
             let mut unread = golden.outputs.iter().filter_map(|output| output.slot);
             unread.find(|golden| self.agrees(slot, *golden))
         };
-        if let Some((partner, place)) = self.known.of_target.get(&slot) {
+        if let Some((partner, place)) = self.known.partner(slot, Party::Target) {
             let result = &self.comparison.operators[place[0]].slots[place[1]];
             let is_other = result.agreement.is_some() || state_of(result, false).is_bad();
             // Operators with different computations may have been matched.
             return Some(match equal().filter(|_| is_other) {
                 Some(slot) => (own, shown(slot), ValuePairing::Value),
-                None => (own, shown(*partner), ValuePairing::Operator),
+                None => (own, shown(partner), ValuePairing::Operator),
             });
         }
         if let Some(slot) = equal() {

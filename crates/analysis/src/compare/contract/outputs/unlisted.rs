@@ -7,6 +7,7 @@ use opscope_store::record::SlotSide;
 
 use super::super::model_values::{ModelOutput, ModelPlace};
 use super::{OutputPair, OutputSearch, shown};
+use crate::compare::party::Party;
 use crate::compare::result::{UpdatedBy, ValuePairing};
 
 impl OutputSearch<'_> {
@@ -26,10 +27,11 @@ impl OutputSearch<'_> {
         for output in &golden.outputs {
             let named = updated.get(output.name.as_str());
             let named = named.filter(|_| output.is_updated);
-            let paired = output.slot.and_then(|slot| self.known.of_golden.get(&slot));
+            let slot = output.slot;
+            let paired = slot.and_then(|slot| self.known.partner(slot, Party::Golden));
             let (partner, by) = match (named, paired) {
                 (Some(named), _) => (Some((*named).clone()), ValuePairing::Name),
-                (None, Some((paired, _))) => (shown(*paired), ValuePairing::Operator),
+                (None, Some((paired, _))) => (shown(paired), ValuePairing::Operator),
                 (None, None) => match target.kept(output, golden) {
                     Some(kept) if kept.slot.is_none() => continue,
                     kept => (kept, ValuePairing::Operator),
@@ -43,9 +45,9 @@ impl OutputSearch<'_> {
             .collect();
         pairs.extend(target.outputs.iter().filter_map(|output| {
             let is_alone = !golden_names.contains(output.name.as_str())
-                && !output
-                    .slot
-                    .is_some_and(|slot| self.known.of_target.contains_key(&slot));
+                && (output.slot)
+                    .and_then(|slot| self.known.partner(slot, Party::Target))
+                    .is_none();
             let kept = Some(output).filter(|_| is_alone)?;
             let kept = golden.kept(kept, target)?;
             kept.slot?;
