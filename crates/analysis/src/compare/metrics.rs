@@ -1,6 +1,7 @@
 //! The numbers of a comparison by name.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -14,7 +15,8 @@ use super::party::Party;
 
 /// Metrics with their values, in the order of `docs/compare/metrics.md`.
 ///
-/// Copies share their memory, and nearly all slots of a comparison share the list of metrics.
+/// Copies share their memory, and nearly all slots of a comparison share the list of metrics. An
+/// output and the inputs that it becomes have equal values, which are shared as well.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics {
     names: Arc<[MetricId]>,
@@ -25,8 +27,12 @@ pub struct Metrics {
 /// evidence.
 const N_LISTS_MAX: usize = 8;
 
+/// Lists of values that a thread remembers.
+const N_VALUES_MAX: usize = 1 << 14;
+
 thread_local! {
     static LISTS: RefCell<Vec<Arc<[MetricId]>>> = const { RefCell::new(Vec::new()) };
+    static VALUES: RefCell<HashMap<Vec<u64>, Arc<[f64]>>> = RefCell::default();
 }
 
 /// A list of metrics, in memory that it shares with equal ones.
@@ -43,11 +49,27 @@ fn shared(names: impl Iterator<Item = MetricId>) -> Arc<[MetricId]> {
     })
 }
 
+/// Values, in memory that they share with values of the same bits.
+fn shared_values(values: impl Iterator<Item = f64>) -> Arc<[f64]> {
+    let bits: Vec<u64> = values.map(f64::to_bits).collect();
+    VALUES.with_borrow_mut(|known| {
+        if let Some(known) = known.get(&bits) {
+            return known.clone();
+        }
+        if known.len() >= N_VALUES_MAX {
+            known.clear();
+        }
+        let new: Arc<[f64]> = bits.iter().copied().map(f64::from_bits).collect();
+        known.insert(bits, new.clone());
+        new
+    })
+}
+
 impl From<Vec<(MetricId, f64)>> for Metrics {
     fn from(all: Vec<(MetricId, f64)>) -> Metrics {
         Metrics {
             names: shared(all.iter().map(|(metric, _)| *metric)),
-            values: all.iter().map(|(_, value)| *value).collect(),
+            values: shared_values(all.iter().map(|(_, value)| *value)),
         }
     }
 }
@@ -208,5 +230,30 @@ impl<'de> Deserialize<'de> for Metrics {
             }
         }
         from.deserialize_map(MetricEntries)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_share_memory_and_others_do_not() {
+        let metrics =
+            |value: f64| Metrics::from(vec![(MetricId::MaxAbs, value), (MetricId::Kl, 1.0)]);
+        for (a, b, is_shared) in [
+            (0.5, 0.5, true),
+            (f64::NAN, f64::NAN, true),
+            (0.0, -0.0, false),
+            (0.5, 0.25, false),
+        ] {
+            let [a, b] = [a, b].map(metrics);
+            assert_eq!(Arc::ptr_eq(&a.values, &b.values), is_shared, "{a:?} {b:?}");
+        }
+        // Forgetting changes no value.
+        for i in 0..=N_VALUES_MAX {
+            assert_eq!(metrics(i as f64).get(MetricId::MaxAbs), Some(i as f64));
+        }
+        assert_eq!(metrics(0.5).get(MetricId::Kl), Some(1.0));
     }
 }

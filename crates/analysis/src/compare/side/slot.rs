@@ -34,8 +34,9 @@ pub struct ExecutionSlot {
     /// Which tensor of its file it is; none of a damaged one.
     place: Option<(record::SlotSide, u32)>,
     held: Option<HeldElements>,
-    /// The parts that it is put together from, if it is; or why that is impossible.
-    parts: Option<Result<Arc<WholeTensor>, Arc<str>>>,
+    /// The parts that it is put together from, if it is; or why that is impossible. Most have none,
+    /// which takes the memory of a pointer.
+    parts: Option<Box<Result<Arc<WholeTensor>, Arc<str>>>>,
     facts: Arc<SlotFacts>,
 }
 
@@ -123,7 +124,7 @@ impl ExecutionSlot {
         slot.shape = Some(whole.shape.clone());
         slot.n_bytes = whole.n_bytes();
         slot.has_elements = true;
-        slot.parts = Some(Ok(whole));
+        slot.parts = Some(Box::new(Ok(whole)));
         slot
     }
 
@@ -135,7 +136,7 @@ impl ExecutionSlot {
         slot.problem.clone_from(&first.problem);
         slot.shape = None;
         slot.has_elements = false;
-        slot.parts = Some(Err(reason.into()));
+        slot.parts = Some(Box::new(Err(reason.into())));
         slot
     }
 
@@ -156,12 +157,16 @@ impl ExecutionSlot {
 
     /// The parts that it was combined from; `None` for a tensor in one piece.
     pub fn whole(&self) -> Option<&WholeTensor> {
-        self.parts.as_ref()?.as_deref().ok()
+        self.parts.as_deref()?.as_deref().ok()
     }
 
     /// Why its parts cannot be put together, if so.
     pub fn parts_problem(&self) -> Option<&str> {
-        self.parts.as_ref()?.as_ref().err().map(|reason| &**reason)
+        self.parts
+            .as_deref()?
+            .as_ref()
+            .err()
+            .map(|reason| &**reason)
     }
 
     /// The slot of a tensor that this process holds, by itself.

@@ -51,7 +51,13 @@ pub(super) struct KnownParts {
     placements: HashMap<Arc<str>, Arc<Placement>>,
     /// The first statistics of each content, by file and offset.
     contents: HashMap<(u32, u64), TensorStatistics>,
+    /// The last statistics of each digest, of tensors without elements.
+    statistics: HashMap<Arc<str>, TensorStatistics>,
 }
+
+/// Maximum number of digests whose statistics are remembered. Values are mostly read soon after they
+/// are made.
+const N_DIGESTS_MAX: usize = 1 << 16;
 
 impl KnownParts {
     fn name(&mut self, name: Option<&Arc<str>>) -> SharedText {
@@ -82,6 +88,23 @@ impl KnownParts {
         });
         self.collectives.insert(key, collective.clone());
         Ok(collective)
+    }
+
+    /// The statistics of a row, in memory that it shares with equal ones: an output comes again as
+    /// the input of its readers.
+    fn statistics(&mut self, row: &SlotRow) -> TensorStatistics {
+        let own = TensorStatistics::from_row(row);
+        let Some(digest) = &row.digest else {
+            return own;
+        };
+        if let Some(known) = self.statistics.get(digest).filter(|known| **known == own) {
+            return known.clone();
+        }
+        if self.statistics.len() >= N_DIGESTS_MAX {
+            self.statistics.clear();
+        }
+        self.statistics.insert(digest.clone(), own.clone());
+        own
     }
 
     fn placement(&mut self, text: &Arc<str>) -> Result<Arc<Placement>, ParallelTextError> {
@@ -201,7 +224,7 @@ impl<'a> StepOperators<'a> {
         known: &mut KnownParts,
     ) -> TensorStatistics {
         let Some(place) = place else {
-            return TensorStatistics::from_row(row);
+            return known.statistics(row);
         };
         let is_read = self.row_use.has_tensors();
         // Slots with the same content share its statistics, which saves memory.
