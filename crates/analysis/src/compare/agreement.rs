@@ -318,10 +318,8 @@ impl ComparedValues {
         // to make the same self.
         let is_excused = n_apart > 0 && outputs.len() == n_apart;
         let is_other_way = n_apart == 0 && pair.how == MatchEvidence::Value;
-        let is_parting = pair
-            .target
-            .iter()
-            .any(|run| self.parting.iter().any(|pair| pair.target == *run));
+        let mut parting = self.parting.iter();
+        let is_parting = parting.any(|parting| pair.target.contains(&parting.target));
         let comes_right = slots.clone().all(|(k, slot)| {
             let result = &operator.slots[k];
             !(result.is_output() && is_apart(result)) || self.are_sound_outputs(slot)
@@ -332,12 +330,11 @@ impl ComparedValues {
             if !is_apart(result) {
                 continue;
             }
-            if !result.is_output() && self.is_exchanged(sides, slot) {
-                continue;
-            }
             if is_of_other_sign(result) {
                 result.agreement = Some(SlotAgreement::Stored);
-                is_any = true;
+            }
+            if result.agreement.is_some() || !result.is_output() && self.is_exchanged(sides, slot) {
+                is_any |= result.agreement.is_some();
                 continue;
             }
             result.is_unseen |= !result.is_output() && self.is_made_unseen(sides, slot);
@@ -367,11 +364,7 @@ impl ComparedValues {
                 let is_passed_on = (!is_certain || makes_same && has_other_form(result))
                     && !result.is_outside
                     && self.are_rejoined(slot);
-                // What golden has elsewhere is not inside of an operator, nor is what partners make.
-                let is_inner = is_parting
-                    && !is_weight
-                    && !self.is_elsewhere(slot)
-                    && !is_made_by_partners(sides, paired, slot);
+                let is_inner = is_parting && !is_weight && self.may_be_inner(sides, paired, slot);
                 let inner = is_inner.then_some(SlotAgreement::Inner);
                 found
                     .or(stored)

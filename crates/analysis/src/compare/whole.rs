@@ -41,6 +41,7 @@ mod reduce;
 mod replicas;
 mod rules;
 mod share;
+mod shared_axis;
 mod tensor;
 #[cfg(test)]
 mod tests;

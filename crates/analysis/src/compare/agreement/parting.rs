@@ -59,6 +59,18 @@ const FORMATTING_TYPES: [&str; 4] = [
 /// Maximum number of preceding operators that are checked for such an operator.
 const N_IDLE_MAX: usize = 64;
 
+/// Whether an execution only cuts or joins what ranks have in parts.
+fn moves_parts(dumps: [&ComparedDump; 2], side: usize, run: usize) -> bool {
+    dumps.iter().any(|dump| dump.is_whole) && whole::moves_parts(dumps[side], run)
+}
+
+/// Whether one of two executions cuts or joins what one process has whole: nothing takes its place
+/// there but one of its type.
+fn joins_ranks(dumps: [&ComparedDump; 2], [target, golden]: [usize; 2]) -> bool {
+    !is_same_type(&dumps[0].runs[target], &dumps[1].runs[golden])
+        && (moves_parts(dumps, 0, target) || moves_parts(dumps, 1, golden))
+}
+
 /// Brings together operators at which both sides part: that read the same values and make others.
 /// Of those that are together already, by one of several outputs, `anchored` has the golden side's.
 pub(super) fn frontier(
@@ -82,10 +94,7 @@ pub(super) fn frontier(
     // Where what reads a value may not be shown, nothing is known to be unread.
     let shows_all = !dumps[0].shows_some_calls;
     let is_live = |run: &usize| !shows_all || live.contains(run);
-    let is_whole = dumps.iter().any(|dump| dump.is_whole);
-    let moves = |side: usize, run: usize| is_whole && whole::moves_parts(dumps[side], run);
-    let mut parting = Vec::new();
-    let mut alone = Vec::new();
+    let (mut parting, mut alone) = (Vec::new(), Vec::new());
     let (mut targets, unread): (Vec<_>, Vec<_>) =
         targets.into_iter().partition(|(run, _)| is_live(run));
     targets.extend(unread);
@@ -104,17 +113,12 @@ pub(super) fn frontier(
         let golden = golden_readers
             .nearest(values, dumps, (target, &inputs), &is_taken[1])
             .or_else(|| fused_counterpart(dumps, target))
-            .filter(|golden| !is_taken[1].contains(golden));
-        let is_one_type =
-            |golden: usize| is_same_type(&dumps[0].runs[target], &dumps[1].runs[golden]);
-        // Ranks cut and join what one process has whole, and nothing takes the place of that.
-        let golden =
-            golden.filter(|&golden| is_one_type(golden) || !(moves(0, target) || moves(1, golden)));
+            .filter(|golden| !is_taken[1].contains(golden))
+            .filter(|golden| !joins_ranks(dumps, [target, *golden]));
         let Some(golden) = golden else {
-            let is_alone = !is_taken[0].contains(&target) && !moves(0, target);
-            if is_alone && values.shows_readers(&inputs) {
-                alone.push(target);
-            }
+            let is_other = is_taken[0].contains(&target) || moves_parts(dumps, 0, target);
+            let is_alone = !is_other && values.shows_readers(&inputs);
+            alone.extend(is_alone.then_some(target));
             continue;
         };
         let idle = idle_before(values, dumps, target, &inputs);

@@ -1,8 +1,10 @@
 //! Questions about the values that two matched slots show.
 
+use std::collections::HashSet;
+
 use super::values::ValueIndex;
-use super::{ComparedValues, folding};
-use crate::compare::matching::{MatchedDumps, SlotPair};
+use super::{ComparedValues, folding, is_made_by_partners};
+use crate::compare::matching::{MatchedDumps, SlotPair, SlotRef};
 
 impl ComparedValues {
     /// The values of both slots.
@@ -25,6 +27,17 @@ impl ComparedValues {
             let equal = self.equals[0][target.0];
             !of.is_outside && of.is_distinctive() && equal.is_some_and(|equal| equal != golden)
         })
+    }
+
+    /// Whether a slot may be an inner value of an operator: what golden has elsewhere is not inside
+    /// of one, nor is what partners make.
+    pub(super) fn may_be_inner(
+        &self,
+        sides: MatchedDumps<'_>,
+        paired: &HashSet<[SlotRef; 2]>,
+        slot: &SlotPair,
+    ) -> bool {
+        !self.is_elsewhere(slot) && !is_made_by_partners(sides, paired, slot)
     }
 
     /// Whether an operator whose inputs have a meaning by position reads another input of its

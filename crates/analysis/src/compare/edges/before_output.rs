@@ -141,7 +141,7 @@ impl Edges<'_> {
     }
 }
 
-/// What a type computes, without the name's marks of lists and of a result in place.
+/// The name of a type's computation, without the name's marks of lists and of a result in place.
 fn computed_by(op_type: &str) -> &str {
     let name = op_type
         .strip_prefix("aten_")

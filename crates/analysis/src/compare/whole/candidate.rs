@@ -43,7 +43,7 @@ impl BothShares {
     }
 }
 
-/// What the other side has in place of a slot.
+/// The tensor of the other side in place of a slot.
 #[derive(Clone, Copy)]
 pub(super) enum OtherTensor<'a> {
     /// A tensor, which all of its ranks have.
@@ -53,7 +53,7 @@ pub(super) enum OtherTensor<'a> {
 }
 
 impl<'a> OtherTensor<'a> {
-    pub(super) fn of(slot: &'a ExecutionSlot) -> OtherTensor<'a> {
+    pub(super) fn from_slot(slot: &'a ExecutionSlot) -> OtherTensor<'a> {
         match slot.whole() {
             Some(whole) if is_open(whole) => {
                 if are_replicas(whole, &vec![0; whole.parts.len()]) {

@@ -182,7 +182,7 @@ fn inferred_slots(side: &ComparedDump, other: &ComparedDump) -> Vec<InferredWhol
             };
             let at = SlotRef { run, slot };
             let partner_slot = &other.runs[partner.run].slots[partner.slot];
-            let tensor = OtherTensor::of(partner_slot);
+            let tensor = OtherTensor::from_slot(partner_slot);
             let made = side.producer_of(at).unwrap_or(at);
             let is_local = is_selection(side, at)
                 || fills(&execution.op_type)

@@ -7,7 +7,7 @@ use opscope_store::record::parallel::{AxisPlacement, MeshShare, Placement, Reduc
 use super::cut::{AxisCut, AxisOrder, FusedPiece, HeldRanges, fused_extent, length};
 use super::part_axes::{PartAxes, TokenMap};
 use super::rules::{CheckedRule, FusedAxis, Mesh};
-use super::share::SharedAxis;
+use super::shared_axis::SharedAxis;
 use super::tensor::{RankPart, VaryingShare, WholeTensor};
 use crate::compare::side::ExecutionSlot;
 

@@ -5,32 +5,11 @@
 
 use super::likeness::{are_replicas, found_parts};
 use super::note::{FoundPart, in_parts_of};
+use super::shared_axis::SharedAxis;
 use super::tensor::WholeTensor;
 
 /// Maximum number of numbers of sections that are tried for an axis.
 const N_SECTIONS_TRIED_MAX: usize = 12;
-
-/// An axis that ranks share.
-#[derive(Clone, PartialEq)]
-pub(super) struct SharedAxis {
-    pub(super) axis: usize,
-    /// Which part each rank has.
-    pub(super) places: Vec<u64>,
-    pub(super) n_parts: u64,
-    /// Equally long sections of the axis, each of which ranks share by itself.
-    pub(super) n_sections: usize,
-}
-
-impl SharedAxis {
-    fn new(axis: usize, places: Vec<u64>, n_parts: u64) -> SharedAxis {
-        SharedAxis {
-            axis,
-            places,
-            n_parts,
-            n_sections: 1,
-        }
-    }
-}
 
 /// The axes that ranks share, in the order in which they are cut. An axis may be cut twice.
 #[derive(Clone, PartialEq)]
@@ -142,10 +121,10 @@ pub(super) fn shares_of(whole: &WholeTensor, others: &[u64]) -> Vec<TensorShare>
     }
     let longer: Vec<(usize, u64)> = (0..others.len())
         .filter(|&axis| whole.shape[axis] != others[axis])
-        .filter_map(|axis| {
+        .map(|axis| {
             let n = others[axis].checked_div(whole.shape[axis]).unwrap_or(0);
             let is_filled = n > 1 && n.checked_mul(whole.shape[axis]) == Some(others[axis]);
-            Some((axis, if is_filled { n } else { 0 }))
+            (axis, if is_filled { n } else { 0 })
         })
         .collect();
     match longer[..] {

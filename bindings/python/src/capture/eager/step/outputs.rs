@@ -76,9 +76,9 @@ impl EagerStep {
                 let name = begun.result_name(outputs.len(), true);
                 let reason = begun.reason(0);
                 self.add_output(&mut outputs, begun, &tensor, (name, reason))?;
-                outputs
-                    .last_mut()
-                    .map(|output| output.given_name = Some(given_name));
+                if let Some(output) = outputs.last_mut() {
+                    output.given_name = Some(given_name);
+                }
             }
         }
         Ok(outputs)
