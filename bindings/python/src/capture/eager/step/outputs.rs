@@ -168,7 +168,7 @@ impl EagerStep {
                     .find(|(place, _)| place.is_dense_as(&found.place));
                 given_name = own.map(|(_, name)| name.clone());
                 if own.is_none() {
-                    covered = tensors_at(object, &found.place, within)?;
+                    covered = tensors_at(&looked.subject, &found.place, within)?;
                 }
             }
             let mut values = lock(&inner.values);
@@ -196,7 +196,7 @@ fn row_major(dims: &[usize]) -> Vec<isize> {
     strides
 }
 
-/// Views of an object's memory at other places of the same dtype.
+/// Views of the memory of a plain tensor at other places of the same dtype.
 fn tensors_at<'py>(
     object: &Bound<'py, PyAny>,
     own: &ElementPlace,
