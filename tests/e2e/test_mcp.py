@@ -47,6 +47,7 @@ def test_a_client_finds_a_fault(client: Client, models: list[str], tmp_path: Pat
 
     dumped = client.tool("run", model=faulty, shape=SHAPE, **engine)
     assert dumped["operators_dumped"] == len(SOUND.graph.node)
+    assert dumped["inputs"].startswith("random, of seed 0")
     assert Path(dumped["dump"]).is_relative_to(tmp_path / "out")
 
     verdict = client.tool("verdict", target=faulty, golden=sound, shape=SHAPE, **engine)
@@ -54,6 +55,7 @@ def test_a_client_finds_a_fault(client: Client, models: list[str], tmp_path: Pat
     assert verdict["verdict"].startswith("FAIL: ")
     assert verdict["operator"] == {"op_name": "conv2", "op_type": "Conv", "slot": "input.1", "step": 0}
     assert verdict["id"] in verdict["next"]
+    assert verdict["inputs"] == dumped["inputs"]
 
     dumps = verdict["dumps"]
     looked = client.tool("look", dump=dumps["target"], golden=dumps["golden"], operator="conv2", slot="output.0")
@@ -81,6 +83,7 @@ def test_a_client_finds_a_fault(client: Client, models: list[str], tmp_path: Pat
 
     # Two dumps have a verdict too, and their models prove its cause.
     verdict = client.tool("verdict", **dumps)
+    assert "inputs" not in verdict
     assert verdict["operator"]["op_name"] == "conv2"
     assert "golden_model" in client.tool("why", verdict=verdict["id"])["next"]
     why = client.tool("why", verdict=verdict["id"], model=faulty, golden_model=sound)

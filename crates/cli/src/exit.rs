@@ -177,9 +177,21 @@ impl From<ConfigError> for CommandFailure {
     }
 }
 
+const UNKNOWN_FILE: &str = "the file does not begin as npy, npz, safetensors, HDF5, PyTorch or ONNX \
+    files do, so it was read as a DumpData file of AscendCL, which begins with the header's length";
+
 impl From<StoreError> for CommandFailure {
     fn from(error: StoreError) -> CommandFailure {
-        CommandFailure::new(UNREADABLE, error)
+        // Files of this format have no magic, so every file without a known start counts as one.
+        let is_unknown = matches!(
+            &error,
+            StoreError::Corrupt { format, source, .. } if *format == "DumpData" && source.offset == 0
+        );
+        let hint = is_unknown.then(|| UNKNOWN_FILE.to_owned());
+        CommandFailure {
+            hint,
+            ..CommandFailure::new(UNREADABLE, error)
+        }
     }
 }
 

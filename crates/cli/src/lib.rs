@@ -143,12 +143,30 @@ fn usage(arguments: &[OsString], error: &clap::Error) -> String {
         .iter()
         .map(|argument| console::escaped(argument.to_string_lossy()).into())
         .collect();
-    match help::parse(&visible) {
+    let text = match help::parse(&visible) {
         // Escaped arguments may be parsed differently; the original message then fits better.
         Err(same) if same.kind() == error.kind() => same.render().to_string(),
         _ => error.render().to_string(),
-    }
+    };
+    (NUMBER_ERRORS.iter()).fold(text, |text, (library, plain)| text.replace(library, plain))
 }
+
+/// The standard library's messages about text that is not a number, and what to say instead.
+const NUMBER_ERRORS: [(&str, &str); 4] = [
+    (
+        ": invalid digit found in string",
+        ": expected a whole number",
+    ),
+    (
+        ": cannot parse integer from empty string",
+        ": expected a whole number",
+    ),
+    (
+        ": number too large to fit in target type",
+        ": the number is too large",
+    ),
+    (": invalid float literal", ": expected a number"),
+];
 
 fn execute(command: &CliCommand) -> u8 {
     // A panic inside an engine becomes that operator's error; its trace would only obscure the

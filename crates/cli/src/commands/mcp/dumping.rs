@@ -30,7 +30,7 @@ pub(super) fn run(state: &mut McpState, given: &RunArguments) -> ToolResult {
     let arguments: DumpArguments = command_arguments(words)?;
     let mut shown = None;
     let result = dump::run_with(&arguments, |report| {
-        shown = Some(summary(report)?);
+        shown = Some(summary(given, report)?);
         Ok(())
     });
     match (shown, result) {
@@ -49,7 +49,10 @@ pub(super) fn run(state: &mut McpState, given: &RunArguments) -> ToolResult {
 }
 
 /// The main facts of a dump, and the next step.
-fn summary(report: &DumpReport) -> Result<Value, crate::exit::CommandFailure> {
+fn summary(
+    given: &RunArguments,
+    report: &DumpReport,
+) -> Result<Value, crate::exit::CommandFailure> {
     let whole = report.to_json()?;
     let mut summary = json!({ "dump": report::place(report) });
     for name in [
@@ -66,6 +69,7 @@ fn summary(report: &DumpReport) -> Result<Value, crate::exit::CommandFailure> {
             summary[name] = value.clone();
         }
     }
+    given.run.note_inputs(&mut summary);
     summary["next"] = json!(
         "`verdict` compares this dump with another one or with a model; `look` shows a tensor: \
          dump, operator, slot"

@@ -48,6 +48,12 @@ impl VerdictArguments {
         is_model(&self.target) || self.golden.as_deref().is_some_and(is_model)
     }
 
+    /// Whether the inputs are those of the arguments; a dump has its own.
+    fn needs_inputs(&self) -> bool {
+        let has_dump = !is_model(&self.target) || self.golden.iter().any(|side| !is_model(side));
+        !has_dump || self.run.has_inputs()
+    }
+
     /// The sides as words of a command line, after all options.
     fn sides(&self) -> Vec<String> {
         let sides = std::iter::once(&self.target).chain(&self.golden);
@@ -58,12 +64,7 @@ impl VerdictArguments {
     /// Runs the models and compares them.
     fn diff(&self, options: &[String]) -> Result<Comparison, ToolFailure> {
         let mut words = vec!["--quiet".to_owned()];
-        // A dump has its own inputs.
-        let has_dump = [Some(&self.target), self.golden.as_ref()]
-            .into_iter()
-            .flatten()
-            .any(|side| !is_model(side));
-        if !has_dump || self.run.has_inputs() {
+        if self.needs_inputs() {
             words.extend(self.run.words()?);
         } else {
             words.extend(
@@ -131,6 +132,9 @@ pub(super) fn verdict(state: &mut McpState, given: VerdictArguments) -> ToolResu
     answer["id"] = json!(id);
     if let Some(dumps) = dumps {
         answer["dumps"] = dumps;
+    }
+    if is_of_models && given.needs_inputs() {
+        given.run.note_inputs(&mut answer);
     }
     let is_good = comparison.contract.conclusion.is_good();
     answer["next"] = if is_good {

@@ -52,6 +52,19 @@ impl ModelRun {
         self.inputs.is_some() || self.seed.is_some() || !self.input.is_empty()
     }
 
+    /// The seed of random inputs; none if all inputs are files.
+    fn random_seed(&self) -> Option<u64> {
+        self.seed.or((!self.has_inputs()).then_some(0))
+    }
+
+    /// Says in an answer where the inputs come from, if they are random.
+    pub(super) fn note_inputs(&self, answer: &mut Value) {
+        if let Some(seed) = self.random_seed() {
+            let text = format!("random, of seed {seed}, but for the files in `input` and `inputs`");
+            answer["inputs"] = text.into();
+        }
+    }
+
     /// The same as words of a command line.
     pub(super) fn words(&self) -> Result<Vec<String>, ToolFailure> {
         let mut words = Vec::new();
@@ -79,8 +92,7 @@ impl ModelRun {
             words.extend(["--shape".to_owned(), format!("{name}:{}", sizes.join(","))]);
         }
         let inputs = self.inputs.as_ref().map(|path| path.display().to_string());
-        let has_inputs = inputs.is_some() || !self.input.is_empty();
-        let seed = self.seed.or((!has_inputs).then_some(0));
+        let seed = self.random_seed();
         let options = [
             ("--inputs", inputs),
             ("--seed", seed.map(|seed| seed.to_string())),

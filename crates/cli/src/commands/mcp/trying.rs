@@ -77,7 +77,9 @@ pub(super) fn try_change(given: &TryArguments) -> ToolResult {
             ));
         }
     };
-    Ok(outputs.to_json())
+    let mut answer = outputs.to_json();
+    given.run.note_inputs(&mut answer);
+    Ok(answer)
 }
 
 /// With golden's definition of operators.
