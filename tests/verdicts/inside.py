@@ -1,6 +1,7 @@
 """Faults of one operator inside of a network: the operator has to be named, whatever names the operators have.
 
-Names are those of modules, or a type and a counter, which one operator more shifts. In `masked` golden's mask is minus
+Names are those of modules, or a type and a counter, which one operator more shifts; in `renamed` the target has
+counters and golden modules. In `masked` golden's mask is minus
 infinity and the target's is -1e4: the sums differ everywhere, and nothing follows from it.
 """
 
@@ -22,7 +23,7 @@ SET = "inside"
 ENGINES = ("tract", "onnxruntime")
 FORMS = ("diff", "acl")
 N_ROWS, WIDTH, N_LAYERS = 6, 8, 3
-NAMINGS = ("modules", "counters", "masked")
+NAMINGS = ("modules", "counters", "masked", "renamed")
 
 
 @dataclass
@@ -141,7 +142,7 @@ def pair(kind: str, naming: str) -> tuple[Pair, tuple[str, ...]]:
     change, culprits = CHANGES[kind]
     target, golden = layers(-1e4), layers(-np.inf if naming == "masked" else -1e4)
     change(target)
-    target_model, target_names = _built(target, naming)
+    target_model, target_names = _built(target, "counters" if naming == "renamed" else naming)
     golden_model, golden_names = _built(golden, naming)
     known = {names[name] for names in (target_names, golden_names) for name in culprits if name in names}
     return Pair(target_model, golden_model), tuple(sorted(known))

@@ -4,7 +4,7 @@
 //! that read a parameter of one name, the graphs lead to the others: the producer of the same
 //! input, and the only reader of its type of the same output.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 
 use opscope_store::record::SlotSide;
 
@@ -19,6 +19,11 @@ const COMMUTATIVE: [&str; 7] = ["add", "mul", "and", "or", "equal", "max", "min"
 /// Least share of the kinds of names of a side that the other has, too: four of five.
 const SHARED_MIN: [usize; 2] = [4, 5];
 
+/// Number of operators without one of their type on the other side that one change may add, and the
+/// number of operators that may have one such each.
+const N_APART_MAX: usize = 2;
+const N_RUNS_EACH: usize = 20;
+
 /// An input, as the run that reads it and the number of the input.
 type Reader = (usize, u32);
 
@@ -30,6 +35,8 @@ struct Structure<'a> {
     partners: [HashMap<usize, usize>; 2],
     /// Pairs whose neighbours have not been visited yet.
     open: Vec<[usize; 2]>,
+    /// Operators that may be partners, as far as the readers of what they make show.
+    doubtful: VecDeque<[usize; 2]>,
 }
 
 /// The certain pairs, extended by those that follow from the graphs around them.
@@ -46,7 +53,7 @@ pub(crate) fn extended(certain: Vec<[usize; 2]>, sides: MatchedDumps<'_>) -> Vec
     // around them are called.
     structure.pair_by_parameters();
     // Each pair is taken once, so that this ends after as many rounds as there are operators.
-    while let Some(pair) = structure.open.pop() {
+    while let Some(pair) = structure.next() {
         structure.pair_makers(pair);
         structure.pair_readers(pair);
     }
@@ -56,9 +63,12 @@ pub(crate) fn extended(certain: Vec<[usize; 2]>, sides: MatchedDumps<'_>) -> Vec
     pairs
 }
 
-/// Whether most operators of both sides have names of one kind. Graphs of two exporters have parts
-/// that look alike and are not.
+/// Whether most operators of both sides have names of one kind, or nearly all have the types of the
+/// other side. Graphs of two exporters have parts that look alike and are not.
 fn have_one_exporter(dumps: [&ComparedDump; 2]) -> bool {
+    if have_same_types(dumps) {
+        return true;
+    }
     let kinds = dumps.map(|dump| {
         let runs = dump.runs.iter();
         runs.map(|run| (without_counter(&run.op_name), run.op_type.as_str()))
@@ -67,6 +77,33 @@ fn have_one_exporter(dumps: [&ComparedDump; 2]) -> bool {
     let [own, others] = &kinds;
     let n_shared = own.intersection(others).count();
     n_shared * SHARED_MIN[1] >= own.len().max(others.len()) * SHARED_MIN[0]
+}
+
+/// Whether all operators but a few have the types of the other side's: one graph, whose operators
+/// have other names.
+fn have_same_types(dumps: [&ComparedDump; 2]) -> bool {
+    let mut n_more: HashMap<String, isize> = HashMap::new();
+    for (dump, step) in dumps.into_iter().zip([1, -1]) {
+        let runs = dump.runs.iter();
+        // A body may run more often on one side.
+        let operators: HashSet<(&str, &str)> = runs
+            .map(|run| (run.op_type.as_str(), without_iteration(&run.op_name)))
+            .collect();
+        for (op_type, _) in operators {
+            *n_more.entry(op_type.to_ascii_lowercase()).or_default() += step;
+        }
+    }
+    let n_apart: usize = n_more.values().map(|n| n.unsigned_abs()).sum();
+    let n_runs = dumps[0].runs.len().max(dumps[1].runs.len());
+    n_apart <= N_APART_MAX.max(n_runs / N_RUNS_EACH)
+}
+
+/// A name without the number of the iteration that ran it, as in `body/Add.2`.
+fn without_iteration(op_name: &str) -> &str {
+    let bare = op_name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let stem = bare.strip_suffix('.');
+    stem.filter(|_| bare.len() < op_name.len())
+        .unwrap_or(op_name)
 }
 
 /// A parameter that an operator reads, where there is one such operator.
@@ -95,7 +132,20 @@ impl<'a> Structure<'a> {
             readers,
             partners: [0, 1].map(|i| certain.iter().map(|pair| (pair[i], pair[1 - i])).collect()),
             open: certain,
+            doubtful: VecDeque::new(),
         }
+    }
+
+    /// The next pair whose neighbours have to be visited. Doubtful ones come last: other neighbours
+    /// may know better.
+    fn next(&mut self) -> Option<[usize; 2]> {
+        while self.open.is_empty() {
+            let pair = self.doubtful.pop_front()?;
+            if self.may_pair(pair) {
+                self.add(pair);
+            }
+        }
+        self.open.pop()
     }
 
     fn is_free(&self, side: usize, run: usize) -> bool {
@@ -117,11 +167,37 @@ impl<'a> Structure<'a> {
 
     fn pair(&mut self, pair: [usize; 2]) {
         let pair = self.of_a_row(pair);
-        if self.may_pair(pair) {
-            self.partners[0].insert(pair[0], pair[1]);
-            self.partners[1].insert(pair[1], pair[0]);
-            self.open.push(pair);
+        if !self.may_pair(pair) {
+            return;
         }
+        if self.is_doubtful(pair) {
+            self.doubtful.push_back(pair);
+        } else {
+            self.add(pair);
+        }
+    }
+
+    fn add(&mut self, pair: [usize; 2]) {
+        self.partners[0].insert(pair[0], pair[1]);
+        self.partners[1].insert(pair[1], pair[0]);
+        self.open.push(pair);
+    }
+
+    /// Whether no two operators that both read from are partners, or one reads from an operator whose
+    /// partner the other does not read from.
+    fn is_doubtful(&self, pair: [usize; 2]) -> bool {
+        let mut is_supported = false;
+        for side in 0..2 {
+            let others: HashSet<usize> = self.makers_of(1 - side, pair[1 - side]).collect();
+            let makers = self.makers_of(side, pair[side]);
+            for partner in makers.filter_map(|made| self.partners[side].get(&made)) {
+                if !others.contains(partner) {
+                    return true;
+                }
+                is_supported = true;
+            }
+        }
+        !is_supported
     }
 
     /// The pair, or where one side has two operators of the type in a row, that with the attributes
@@ -210,7 +286,10 @@ impl<'a> Structure<'a> {
         // A map has no order, and the same dumps have to lead to the same pairs.
         found.sort_unstable();
         for pair in found {
-            self.pair(pair);
+            let pair = self.of_a_row(pair);
+            if self.may_pair(pair) {
+                self.add(pair);
+            }
         }
     }
 
