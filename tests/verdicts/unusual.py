@@ -238,6 +238,24 @@ def _masks() -> Iterator[Unusual]:
     yield Unusual("mask of another number", attention(-1e4), golden, SOUND)
     wrong = _fault("y", culprits=("softmax",))
     yield Unusual("axis behind a mask of another number", attention(-1e4, axis=0), golden, wrong)
+    rows, columns = (_masked_rows(axis) for axis in (1, 0))
+    moved = _fault("unsqueeze", says="axis", culprits=("unsqueeze",))
+    yield Unusual("mask along another axis", rows, columns, moved)
+
+
+def _masked_rows(axis: int) -> ModelProto:
+    """Scores with a vector of masked positions, which has the same elements along either axis."""
+    nodes = [
+        node("MatMul", "x k", "s", "scores"),
+        node("Unsqueeze", "hidden axis", "u", "unsqueeze"),
+        node("Mul", "u lowest", "m", "lower"),
+        node("Add", "s m", "a", "masked"),
+        node("Softmax", "a", "p", "softmax", axis=-1),
+        node("MatMul", "p w", "y", "mm"),
+    ]
+    hidden = np.array([0, 0, 0, 1, 0, 1, 0, 0], np.float32)
+    constants = {"hidden": hidden, "lowest": np.float32(-3), "axis": np.array([axis], np.int64)}
+    return _model(nodes, {"y": FLOAT}, {"x": (8, 8)}, k=WEIGHT / 4, **constants)
 
 
 def _weights() -> Iterator[Unusual]:

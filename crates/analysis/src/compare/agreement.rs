@@ -309,7 +309,12 @@ impl ComparedValues {
             .clone()
             .filter(|&(k, slot)| {
                 let result = &operator.slots[k];
-                result.is_output() && is_apart(result) && self.is_other_pair(slot, is_doubtful)
+                let is_reshaped = is_certain && result.evidence == Evidence::Shape;
+                let is_partner = is_reshaped && self.are_equal(slot);
+                result.is_output()
+                    && is_apart(result)
+                    && !is_partner
+                    && self.is_other_pair(slot, is_doubtful)
             })
             .map(|(k, _)| k)
             .collect();
@@ -504,18 +509,23 @@ fn is_one_type(sides: MatchedDumps<'_>, pair: &RunPair) -> bool {
 fn wired_alike(sides: MatchedDumps<'_>, slot: &SlotPair) -> bool {
     let makers = [(sides.target, slot.target), (sides.golden, slot.golden)];
     let makers = makers.map(|(dump, slot)| {
-        let mut made = dump.producer_of(slot)?.run;
-        while is_view(&dump.runs[made]) {
-            let read = dump.inputs_of(made).next()?;
+        let mut made = dump.producer_of(slot)?;
+        while is_view(&dump.runs[made.run]) {
+            let read = dump.inputs_of(made.run).next()?;
             // Each step leads to an operator that ran before.
-            made = dump.producer_of(read).filter(|read| read.run < made)?.run;
+            made = dump.producer_of(read).filter(|read| read.run < made.run)?;
         }
         Some(made)
     });
     let [Some(target), Some(golden)] = makers else {
         return false;
     };
-    sides.matching.pair_of([target, golden]).is_some()
+    let pair = sides.matching.pair_of([target.run, golden.run]);
+    // One operator may make several values.
+    pair.is_some_and(|pair| {
+        let mut slots = pair.slots.iter();
+        slots.all(|slot| (slot.target == target) == (slot.golden == golden))
+    })
 }
 
 fn name_of(sides: MatchedDumps<'_>, place: SlotRef) -> OperatorName {

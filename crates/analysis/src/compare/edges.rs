@@ -217,6 +217,13 @@ impl<'a> Edges<'a> {
         true
     }
 
+    /// Whether an operator of the golden side reads an output.
+    fn reads(&self, run: usize, made: SlotRef) -> bool {
+        let dump = self.dumps[1];
+        let mut inputs = dump.inputs_of(run);
+        inputs.any(|slot| dump.producer_of(slot) == Some(made))
+    }
+
     fn is_described(&self, pair: &RunPair) -> bool {
         let mut runs = [(0, &pair.target), (1, &pair.golden)]
             .into_iter()
@@ -524,20 +531,27 @@ impl<'a> Edges<'a> {
         operators: &[OperatorResult],
     ) -> Option<RewiredInput> {
         let made = self.dumps[0].producer_of(slots[0])?;
-        let read = self.dumps[1].producer_of(slots[1])?;
+        let read = self.dumps[1].producer_of(slots[1]);
         let maker = *self.operators[0].get(&made.run)?;
         let pair = &self.pairs[maker];
         let at = pair.slots.iter().position(|slot| slot.target == made)?;
         let own = pair.slots[at].golden;
         let agrees = operators[maker].slots[at].level == VerdictLevel::Pass;
-        // After an operator that the target lacks, golden's input leads to the same value.
-        let golden = self.members_before(1, slots[1], operators);
-        let leads_here = golden.is_none_or(|region| region.borders.contains(&own));
-        let is_other = self.operators[1].contains_key(&read.run) || !leads_here;
-        (agrees && own != read && is_other).then(|| RewiredInput {
+        let is_other = match read {
+            Some(read) => {
+                // After an operator that the target lacks, golden's input leads to the same value.
+                let golden = self.members_before(1, slots[1], operators);
+                let leads_here = golden.is_none_or(|region| region.borders.contains(&own));
+                own != read && (self.operators[1].contains_key(&read.run) || !leads_here)
+            }
+            // Golden's operator reads a constant here, and the same value elsewhere.
+            None => self.dumps[1].is_constant(slots[1]) && self.reads(slots[1].run, own),
+        };
+        let name = |made: SlotRef| OperatorName::for_execution(&self.dumps[1].runs[made.run]);
+        (agrees && is_other).then(|| RewiredInput {
             slot: result.slot,
-            golden: OperatorName::for_execution(&self.dumps[1].runs[own.run]),
-            instead: Some(OperatorName::for_execution(&self.dumps[1].runs[read.run])),
+            golden: name(own),
+            instead: read.map(name),
         })
     }
 }

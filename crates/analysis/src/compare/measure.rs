@@ -4,6 +4,7 @@ mod fault;
 mod hidden;
 pub(super) mod masked;
 mod measured_pairs;
+mod moved_axes;
 mod pieces;
 mod same_contents;
 mod text;
@@ -16,6 +17,7 @@ use opscope_tensor::difference::{self, TensorDifference};
 
 pub(super) use self::fault::MeasureFault;
 use self::fault::skip;
+pub(super) use self::moved_axes::note_moved_axes;
 use self::same_contents::{ContentsKey, KnownPairs, PairNumbers};
 use self::text::{are_text, compare_text};
 use super::matching::{MatchEvidence, MatchedDumps, Matching, RunPair, SlotPair, SlotRef};

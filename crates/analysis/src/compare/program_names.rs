@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::matching::MatchedDumps;
-use super::result::{AttributeDifference, Comparison, OperatorName, WiringChange};
+use super::result::{AttributeDifference, Comparison, Evidence, OperatorName, WiringChange};
 use super::side::ComparedDump;
 
 /// Sets the program's names of operators and inputs that do not pass. The target's take precedence.
@@ -50,6 +50,23 @@ pub(super) fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>)
                 });
                 slot.parameter = name.map(Into::into);
             }
+        }
+    }
+}
+
+/// Sets the attributes of certain operators that agree by statistics alone: another attribute may
+/// put their elements into another order.
+pub(super) fn name_hidden_attributes(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
+    let dumps = [sides.target, sides.golden];
+    for (pair, operator) in sides.matching.pairs.iter().zip(&mut comparison.operators) {
+        let is_hidden = operator
+            .outputs()
+            .any(|slot| slot.evidence == Evidence::Statistics);
+        if let (&[target], &[golden]) = (&pair.target[..], &pair.golden[..])
+            && is_hidden
+            && operator.is_certain
+        {
+            operator.attributes = differing_attributes(dumps, [target, golden]);
         }
     }
 }

@@ -21,7 +21,7 @@ use super::measure::{self, MeasuredPairs, SlotProgress, measure};
 use super::noise;
 use super::parameters;
 use super::party::Party;
-use super::program_names::{name_origins, name_places};
+use super::program_names::{name_hidden_attributes, name_origins, name_places};
 use super::result::{Comparison, ComparisonConfig, Conclusion, Contract, SkipReason, SkipSide};
 use super::selection::Selection;
 use super::side::ComparedDump;
@@ -299,6 +299,7 @@ pub fn run_opened(
     if !thresholds.is_exact {
         noise::note(&mut comparison, sides);
     }
+    name_hidden_attributes(&mut comparison, sides);
     rejudge(&mut comparison, &request.judging);
     name_origins(&mut comparison, sides);
     let contract_options = ContractOptions {
@@ -457,6 +458,7 @@ fn measure_matched(
     options: measure::MeasureOptions<'_>,
 ) -> Comparison {
     let mut comparison = measure(sides, config(request), options);
+    measure::note_moved_axes(&mut comparison, sides);
     note_unseen(&mut comparison, sides);
     // Coverage needs the dumps, which are gone when a result is rejudged; `rejudge` builds the rest
     // of the summary.

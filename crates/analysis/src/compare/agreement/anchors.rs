@@ -214,8 +214,9 @@ fn anchor(values: &ComparedValues, dumps: [&ComparedDump; 2], runs: [usize; 2]) 
 }
 
 impl ComparedValues {
-    /// Whether only the order of its inputs tells what an operator computes: equal statistics do
-    /// not, and its inputs have a meaning by position.
+    /// Whether only the order of its inputs tells what an operator computes: its inputs have a
+    /// meaning by position, and it makes another value than its partner, as far as is known: equal
+    /// statistics prove nothing.
     pub(super) fn is_by_order(&self, dumps: [&ComparedDump; 2], runs: [usize; 2]) -> bool {
         let [target, golden] = [0, 1].map(|i| &dumps[i].runs[runs[i]]);
         let is_ordered = ORDERED.contains(&plain_type(&target.op_type).as_str());
@@ -223,14 +224,17 @@ impl ComparedValues {
             let slots = run.slots.iter();
             slots.filter(|slot| slot.side == SlotSide::Input).count()
         });
-        let is_of_table = |i: usize| {
+        let is_open = |i: usize| {
             let mut made = self.sides[i].outputs.get(&runs[i]).into_iter().flatten();
-            made.any(|value| !self.sides[i].values[value.0].has_counts)
+            made.any(|value| {
+                let is_known = self.sides[i].values[value.0].has_counts;
+                !is_known || self.equals[i][value.0].is_none()
+            })
         };
         is_ordered
             && is_same_type(target, golden)
             && n_inputs[0] == n_inputs[1]
-            && (is_of_table(0) || is_of_table(1))
+            && (is_open(0) || is_open(1))
     }
 
     /// Pairs the parts that are left, each with its own partner or that of its twin.

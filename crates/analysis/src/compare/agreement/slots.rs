@@ -19,6 +19,12 @@ impl ComparedValues {
             .is_some_and(|here| (0..2).all(|i| self.equals[i][here[i].0].is_some()))
     }
 
+    /// Whether both slots show the same value, whatever its shape.
+    pub(super) fn are_equal(&self, slot: &SlotPair) -> bool {
+        self.here(slot)
+            .is_some_and(|[target, golden]| self.equals[0][target.0] == Some(golden))
+    }
+
     /// Whether the target computes a value that golden has too, and reads it where golden reads
     /// another one.
     pub(super) fn is_elsewhere(&self, slot: &SlotPair) -> bool {

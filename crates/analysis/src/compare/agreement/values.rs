@@ -58,6 +58,9 @@ const FILLING_TYPES: [&str; 7] = [
     "aten_arange_start_step",
 ];
 
+/// The type of operators that make floats of codes.
+const DEQUANTIZING: &str = "DequantizeLinear";
+
 /// A value of a side, as an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ValueIndex(pub(super) usize);
@@ -317,12 +320,17 @@ impl SideValues {
         is_known: &mut [bool],
     ) {
         let (own, other) = (dumps[side], dumps[1 - side]);
-        let names: HashSet<&str> = other.runs.iter().map(|run| run.op_name.as_str()).collect();
+        let n_dequantizing = |dump: &ComparedDump| {
+            let runs = dump.runs.iter();
+            runs.filter(|run| run.op_type == DEQUANTIZING).count()
+        };
+        // Where the other side has as many, they are operators like others.
+        if n_dequantizing(own) <= n_dequantizing(other) {
+            return;
+        }
         for (&run, outputs) in &self.outputs {
             let described = &own.runs[run];
-            // Under its own name on both sides it is an operator like others.
-            if described.op_type != "DequantizeLinear" || names.contains(described.op_name.as_str())
-            {
+            if described.op_type != DEQUANTIZING {
                 continue;
             }
             let first = described

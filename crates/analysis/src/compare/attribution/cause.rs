@@ -36,16 +36,19 @@ pub(super) fn has_hidden_inputs(comparison: &Comparison) -> Vec<bool> {
         });
         skips.filter_map(|skip| skip.operator.as_ref()).collect()
     });
-    let mut reads_reordered = vec![false; comparison.operators.len()];
-    for operator in comparison
-        .operators
-        .iter()
-        .filter(|operator| reorders(operator))
-    {
-        for &[_, reader] in &operator.readers {
-            if let Some(reads) = reads_reordered.get_mut(reader) {
-                *reads = true;
-            }
+    let n_operators = comparison.operators.len();
+    let mut reads_reordered = vec![false; n_operators];
+    // Statistics of what is computed from such values show no more than their own.
+    let mut reads_changed = vec![false; n_operators];
+    for (operator, i) in comparison.operators.iter().zip(0..) {
+        let is_changed =
+            agrees_by_statistics(operator) && (reads_changed[i] || is_defined_otherwise(operator));
+        if !(is_changed || reorders(operator)) {
+            continue;
+        }
+        for &[_, reader] in operator.readers.iter().filter(|[_, to]| *to < n_operators) {
+            reads_reordered[reader] = true;
+            reads_changed[reader] |= is_changed;
         }
     }
     let operators = comparison.operators.iter().zip(reads_reordered);
@@ -82,6 +85,12 @@ fn reorders(operator: &OperatorResult) -> bool {
     is_known && (is_reordering || exchanges_parts(operator))
 }
 
+/// Whether an operator has other attributes than golden's, or another weight.
+fn is_defined_otherwise(operator: &OperatorResult) -> bool {
+    !operator.attributes.is_empty()
+        || slots(operator, false).any(|slot| slot.is_outside && slot.is_apart())
+}
+
 /// Whether an operator joins parts that differ to a value of the same statistics, as it does where
 /// they are exchanged.
 pub(in crate::compare) fn exchanges_parts(operator: &OperatorResult) -> bool {
@@ -89,9 +98,13 @@ pub(in crate::compare) fn exchanges_parts(operator: &OperatorResult) -> bool {
         let name = plain_type(&name.op_type);
         JOINING.contains(&name.as_str())
     });
-    let mut outputs = slots(operator, true);
-    let agrees = |slot: &SlotResult| slot.evidence == Evidence::Statistics && !slot.is_apart();
-    joins && outputs.next().is_some_and(agrees) && slots(operator, false).any(SlotResult::is_apart)
+    joins && agrees_by_statistics(operator) && slots(operator, false).any(SlotResult::is_apart)
+}
+
+/// Whether nothing but statistics shows that an operator makes what its partner makes.
+fn agrees_by_statistics(operator: &OperatorResult) -> bool {
+    let first = slots(operator, true).next();
+    first.is_some_and(|slot| slot.evidence == Evidence::Statistics && !slot.is_apart())
 }
 
 /// The cause, if any output is apart. `source` returns the source of an input, by its position
