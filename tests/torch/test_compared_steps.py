@@ -303,9 +303,33 @@ def test_optimizers_that_write_in_other_ways(tmp_path: Path, tool: Binary, way: 
 
     usual = "in place" if isinstance(way, str) else {"foreach": False}
     target, golden, wrong = step(way), step(usual), step(way, -1)
+    # Adam creates three tensors of state for each parameter.
+    n = 6 if isinstance(way, str) else 24
     for pair in ((target, golden), (golden, target)):
-        assert told(tool, *pair).startswith("PASS: all 6 unread values and updated tensors agree")
+        assert told(tool, *pair).startswith(f"PASS: all {n} unread values and updated tensors agree")
     for pair in ((wrong, golden), (golden, wrong)):
         said = told(tool, *pair)
         assert said.startswith("FAIL: ") and "`0.weight" in said.split(" differ")[0]
         assert "`neg_`" in said
+
+
+@pytest.mark.parametrize("data", ["tensor", "stats"])
+def test_state_that_the_first_step_creates_counts(tmp_path: Path, tool: Binary, data: str) -> None:
+    """Adam makes nearly the same step of a gradient that is twice as large; its state shows it."""
+
+    def trained(name: str, scale: float) -> Path:
+        torch.manual_seed(0)
+        model = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 3))
+        optimizer = torch.optim.AdamW(model.parameters(), lr=0.01)
+        dump = opscope.torch.eager(tmp_path / name, data=data)
+        with dump:
+            for part in torch.randn(4, 6).chunk(2):
+                (model(part).square().mean() * scale).backward()
+            optimizer.step()
+        return Path(dump.finish()["root"])
+
+    golden = trained("golden", 0.5)
+    said = told(tool, trained("summed", 1.0), golden)
+    assert said.startswith("FAIL: updated tensor `0.weight.exp_avg` differs")
+    assert "argument.1 is 1.0 here, 0.5 on the golden side" in said
+    assert told(tool, trained("again", 0.5), golden).startswith("PASS: all 16 unread values and updated tensors agree")

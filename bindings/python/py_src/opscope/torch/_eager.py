@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any
@@ -80,6 +81,7 @@ class EagerDump(TorchDispatchMode):
         names = (self._name_values, self._elsewhere, self._name_optimizer_state) if is_traced else (None,)
         self._place = _place.Place(*names)
         self._parameter_names = WeakIdKeyDictionary()
+        self._optimizers: weakref.WeakSet[Any] = weakref.WeakSet()
         self._line = _place.Lines().of if is_traced else _no_line
         # For distributed runs.
         self._collectives: Any = None
@@ -228,8 +230,12 @@ class EagerDump(TorchDispatchMode):
         step, self._step = self._step, None
         if step is not None and self._dump.session is not None:
             self._n_steps_active += step.is_dumped and step.n_operators > 0
-            # The program may have given a parameter other memory, by `parameter.data = …`.
-            step.note_assigned([(name, value) for value, name in self._parameter_names.items()])
+            # The program may have given a parameter other memory, by `parameter.data = …`, and an
+            # optimizer creates its state within the first step.
+            assigned = [(name, value) for value, name in self._parameter_names.items()]
+            for optimizer in self._optimizers:
+                assigned += self._optimizer_state(optimizer)
+            step.note_assigned(assigned)
             step.end(self._dump.session, error)
 
     def _follow(self) -> None:
@@ -261,8 +267,11 @@ class EagerDump(TorchDispatchMode):
 
     def _name_optimizer_state(self, optimizer: Any) -> None:
         """Names gradients and optimizer state after their parameters."""
-        if self._native is None or self._step is None:
-            return
+        if self._native is not None and self._step is not None:
+            self._optimizers.add(optimizer)
+            self._native.name_values(self._optimizer_state(optimizer, with_gradients=True))
+
+    def _optimizer_state(self, optimizer: Any, *, with_gradients: bool = False) -> list[tuple[str, Any]]:
         named = []
         for group in optimizer.param_groups:
             for parameter in group["params"]:
@@ -271,9 +280,11 @@ class EagerDump(TorchDispatchMode):
                     continue
                 # Before its first update a parameter has no state; `state[parameter]` would create
                 # one.
-                tensors = {"grad": parameter.grad, **(optimizer.state.get(parameter) or {})}
+                tensors = optimizer.state.get(parameter) or {}
+                if with_gradients:
+                    tensors = {"grad": parameter.grad, **tensors}
                 named += [(f"{name}.{key}", value) for key, value in tensors.items() if torch.is_tensor(value)]
-        self._native.name_values(named)
+        return named
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         step = self._step
