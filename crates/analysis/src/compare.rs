@@ -65,6 +65,7 @@ mod tensor_summary;
 pub mod verdict;
 mod verdict_level;
 mod verdict_options;
+mod weight_effect;
 mod weight_reads;
 pub mod whole;
 

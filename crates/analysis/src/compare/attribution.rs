@@ -13,6 +13,8 @@ pub(super) mod kinds;
 mod non_finite;
 mod suspects;
 
+pub(super) use self::first::is_doubtful;
+
 use self::suspects::SuspectSearch;
 use super::flow::ValueFlow;
 use super::result::{

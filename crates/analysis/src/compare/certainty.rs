@@ -1,10 +1,12 @@
 //! How sure a verdict is of the operator that it names.
 
+use opscope_store::record::SlotSide;
+
 use super::evidence::Evidence;
 use super::matching::{is_one_type, is_view_type};
 use super::result::{
     Cause, Certainty, Comparison, DivergencePoint, ExperimentOutcome, MetricId, OperatorResult,
-    SlotResult, VerdictLevel,
+    SkipReason, SlotResult, VerdictLevel,
 };
 use super::verdict::value_of;
 
@@ -25,10 +27,12 @@ pub(super) fn note(comparison: &mut Comparison) {
         }
     });
     if of_operator == Some(Certainty::FirstDifference) {
+        let point = comparison.summary.headline();
+        let is_joined = point.is_some_and(|point| is_joined(point, comparison));
         let summary = &mut comparison.summary;
         let points = [&mut summary.first_failure, &mut summary.first_divergence];
         if let Some(point) = points.into_iter().flatten().next()
-            && point.cause == Cause::Own
+            && (point.cause == Cause::Own || is_joined)
         {
             point.cause = Cause::Unknown;
         }
@@ -44,6 +48,9 @@ fn is_guess(point: &DivergencePoint, operator: &OperatorResult, comparison: &Com
     if parting.is_some_and(|at| at.change.is_some() || !at.rewired.is_empty()) {
         return false;
     }
+    if is_joined(point, comparison) || cuts_otherwise(comparison, operator) {
+        return true;
+    }
     // Another export exchanges other axes on the way to the same.
     let mut slots = operator.slots.iter();
     let is_of_shape = slots.any(|slot| slot.slot == point.slot && slot.evidence == Evidence::Shape);
@@ -54,7 +61,36 @@ fn is_guess(point: &DivergencePoint, operator: &OperatorResult, comparison: &Com
     }
     let name = point.name.as_ref();
     let is_listed = name.is_none_or(|name| operator.target.contains(name));
-    !is_listed && parting.is_some() && !comparison.contract.has_golden_graph
+    // Where the target computes several values that golden lacks, it may do so in another way.
+    let others = comparison.partings.iter().filter(|at| {
+        let is_new = at.cause == Cause::Own && at.change.is_none();
+        at.operator == point.operator && is_new && !operator.target.contains(&at.name)
+    });
+    let is_another_way = others.count() > 1 || !comparison.contract.has_golden_graph;
+    !is_listed && parting.is_some() && is_another_way
+}
+
+/// Whether a point is a weight whose difference other operators of the target may make up for.
+fn is_joined(point: &DivergencePoint, comparison: &Comparison) -> bool {
+    let mut partings = comparison.partings.iter();
+    let parting = partings.find(|parting| parting.operator == point.operator);
+    parting.is_some_and(|at| at.cause == Cause::Outside && !at.others.is_empty())
+}
+
+/// Whether an operator cuts its input into more parts than golden's, or fewer, as a program does that
+/// works in parts and joins the results.
+pub(super) fn cuts_otherwise(comparison: &Comparison, operator: &OperatorResult) -> bool {
+    let mut outputs = operator.outputs().filter(|slot| slot.is_apart()).peekable();
+    let mut skips = comparison.skips.iter().filter(|skip| {
+        let is_output = skip.slot.is_some_and(|slot| slot.side == SlotSide::Output);
+        is_output && skip.reason == SkipReason::MissingSlot
+    });
+    outputs.peek().is_some()
+        && outputs.all(|slot| slot.evidence == Evidence::Shape)
+        && skips.any(|skip| {
+            let mut names = operator.target.iter().chain(&operator.golden);
+            names.any(|name| skip.operator.as_ref() == Some(name))
+        })
 }
 
 fn is_proven_of_outputs(comparison: &Comparison) -> bool {

@@ -11,7 +11,7 @@ use super::result::{
     MetricId, OperatorResult, SlotKey, ValueState, VerdictLevel,
 };
 use super::verdict::{Thresholds, judge_alone, value_of};
-use super::{certainty, replay};
+use super::{certainty, replay, weight_effect};
 
 /// Runs the target with parts of it replaced.
 pub trait Experimenter {
@@ -40,6 +40,7 @@ pub(super) fn make(
 /// Adds the proof to the summary, also after rejudging.
 pub(super) fn apply(comparison: &mut Comparison) {
     name_proven(comparison);
+    weight_effect::join_operators(comparison);
     certainty::note(comparison);
 }
 

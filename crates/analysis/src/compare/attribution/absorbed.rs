@@ -108,7 +108,7 @@ fn may_differ(slot: &SlotResult) -> bool {
 
 /// Whether the statistics of a slot pass, and differ by more than rounding makes them: its elements
 /// may be beyond their limits.
-fn is_only_near(slot: &SlotResult) -> bool {
+pub(crate) fn is_only_near(slot: &SlotResult) -> bool {
     let is_float32 = [&slot.target, &slot.golden].map(|side| &*side.dtype == "float32");
     let distance = value_of(slot, MetricId::StatisticRel);
     slot.evidence == Evidence::Statistics

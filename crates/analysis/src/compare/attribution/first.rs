@@ -86,7 +86,7 @@ fn fed(operators: &[OperatorResult]) -> Vec<bool> {
 
 /// Whether a pair rests on type and order, and shapes, whole numbers or booleans differ: other
 /// graphs compute these in other ways.
-fn is_doubtful(operator: &OperatorResult) -> bool {
+pub(in crate::compare) fn is_doubtful(operator: &OperatorResult) -> bool {
     let is_guessed = !operator.is_certain && operator.how != PairingEvidence::Mapping;
     let tells_little =
         |slot: &SlotResult| slot.evidence == Evidence::Shape || !distance::is_float(slot);
@@ -406,6 +406,10 @@ impl FaultSearch<'_> {
                 let maker = &self.comparison.operators[a.operator];
                 let rules = &maker.slots[a.slot].rules;
                 let is_judged = !rules.iter().any(|rule| rule.metric == RuleName::NotJudged);
+                // With its axes in another order, a value is right for those alone that expect it.
+                if maker.slots[a.slot].agreement == Some(SlotAgreement::Downstream) {
+                    return (Cause::Unknown, nearest());
+                }
                 if is_judged {
                     return (Cause::Gradual, Vec::new());
                 }

@@ -4,8 +4,9 @@ use opscope_store::record::SlotSide;
 
 use super::state::{is_all_nan, judge_other, judge_output, slot_of};
 use super::{evidence, hidden};
-use crate::compare::attribution::absorbed;
 use crate::compare::attribution::kinds::is_in_place;
+use crate::compare::attribution::{absorbed, is_doubtful};
+use crate::compare::certainty::cuts_otherwise;
 use crate::compare::result::{
     Cause, Comparison, Conclusion, Contract, ContractValue, DivergencePoint, Evidence, MetricId,
     OperatorResult, OutputSource, PairingEvidence, PartingOperator, QuantisedLoss, RuleName, Skip,
@@ -13,6 +14,7 @@ use crate::compare::result::{
 };
 use crate::compare::verdict::value_of;
 use crate::compare::verdict_options::VerdictOptions;
+use crate::compare::weight_effect;
 
 /// Where the outputs are not known, the share of the bytes of golden's outputs that has to be
 /// compared: three in five.
@@ -269,9 +271,11 @@ fn by_outputs(
     let nan = is_nothing_but_nan(contract, comparison).then(|| nan.to_owned());
     if let Some(message) = uncompared(contract, comparison).or(nan) {
         contract.missing.push(message);
-        // An inner difference is evidence unless an output contradicts it, or quantising makes
+        // An inner difference is evidence unless the outputs contradict it, or quantising makes
         // every value differ.
-        let is_wrong = slots_level(comparison) == VerdictLevel::Fail;
+        let mut states = contract.outputs.iter().map(|value| value.state);
+        let is_wrong = slots_level(comparison) == VerdictLevel::Fail
+            && states.any(|state| state != ValueState::Agree);
         return if is_wrong && !contract.is_quantised && !is_of_guess(comparison) {
             Conclusion::Fail
         } else {
@@ -354,12 +358,24 @@ fn updates_shared(contract: &Contract, comparison: &Comparison) -> bool {
 /// Whether the first slot that fails is one of an operator at fault, or of a weight or input, and
 /// something that differs, or that is unknown, was computed from it. A later step may read it.
 fn accuses(contract: &Contract, comparison: &Comparison) -> bool {
+    let operators = &comparison.operators;
     let first = comparison.summary.first_failure.as_ref();
-    let has_state = contract.weights.iter().any(|value| value.state.is_bad());
-    first.is_some_and(|first| {
-        first.cause.accuses()
-            && (has_state || absorbed::leads_on(&comparison.operators)[first.operator])
-    })
+    let Some(first) = first.filter(|first| first.cause.accuses()) else {
+        return false;
+    };
+    let mut outputs = contract.outputs.iter();
+    let is_near =
+        outputs.any(|value| slot_of(value, comparison).is_some_and(absorbed::is_only_near));
+    let is_made_up_for = |value: &ContractValue| {
+        let reader = value.pair.map(|[reader, _]| reader);
+        !is_near && reader.is_some_and(|row| weight_effect::is_made_up_for(operators, row))
+    };
+    let mut weights = contract.weights.iter().filter(|value| value.state.is_bad());
+    let operator = &operators[first.operator];
+    // Equal outputs show that it is another way to the same.
+    let is_another_way = is_doubtful(operator) || cuts_otherwise(comparison, operator);
+    let has_state = weights.any(|value| !is_made_up_for(value));
+    (is_near || !is_another_way) && (has_state || absorbed::leads_on(operators)[first.operator])
 }
 
 /// Whether the first failure is at an operator that was matched by its type and place among others

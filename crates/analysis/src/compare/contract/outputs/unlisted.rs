@@ -7,6 +7,7 @@ use opscope_store::record::SlotSide;
 
 use super::super::model_values::{ModelOutput, ModelPlace};
 use super::{OutputPair, OutputSearch, shown};
+use crate::compare::matching::SlotRef;
 use crate::compare::party::Party;
 use crate::compare::result::{UpdatedBy, ValuePairing};
 
@@ -23,6 +24,7 @@ impl OutputSearch<'_> {
         let updated: HashMap<&str, &ModelOutput> = updated
             .map(|output| (output.name.as_str(), output))
             .collect();
+        let places = [target, golden];
         let mut pairs = Vec::new();
         for output in &golden.outputs {
             let named = updated.get(output.name.as_str());
@@ -31,7 +33,10 @@ impl OutputSearch<'_> {
             let paired = slot.and_then(|slot| self.known.partner(slot, Party::Golden));
             let (partner, by) = match (named, paired) {
                 (Some(named), _) => (Some((*named).clone()), ValuePairing::Name),
-                (None, Some((paired, _))) => (shown(paired), ValuePairing::Operator),
+                (None, Some((paired, _))) => match self.instead_of(paired, output, places) {
+                    Some(other) => (Some(other), ValuePairing::Position),
+                    None => (shown(paired), ValuePairing::Operator),
+                },
                 (None, None) => match target.kept(output, golden) {
                     Some(kept) if kept.slot.is_none() => continue,
                     kept => (kept, ValuePairing::Operator),
@@ -54,6 +59,23 @@ impl OutputSearch<'_> {
             Some((Some(output.clone()), Some(kept), ValuePairing::Name))
         }));
         pairs
+    }
+
+    /// The target's output in place of one of golden's, where the partner of that is a value that
+    /// the target reads on.
+    fn instead_of(
+        &self,
+        partner: SlotRef,
+        output: &ModelOutput,
+        places: [&ModelPlace<'_>; 2],
+    ) -> Option<ModelOutput> {
+        let mut outputs = places[0].outputs.iter();
+        let is_output = outputs.any(|output| output.slot == Some(partner));
+        let other = self.at_same_position(output, Party::Golden, places)?;
+        let slots = [other.slot?, output.slot?];
+        let [own, golden] =
+            [0, 1].map(|i| [self.sides.target, self.sides.golden][i].slot(slots[i]));
+        (!is_output && own.shape == golden.shape).then_some(other)
     }
 
     /// Which side writes to an output that is a tensor of the program.

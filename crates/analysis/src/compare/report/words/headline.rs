@@ -197,7 +197,9 @@ fn why_first(
     }
     let cause = point.cause;
     match (cause, slot.and_then(|slot| slot.parameter.as_ref())) {
-        (Cause::Outside, Some(name)) => {
+        (Cause::Outside | Cause::Unknown, Some(name))
+            if cause == Cause::Outside || slot.is_some_and(|slot| slot.is_outside) =>
+        {
             let golden = slot.and_then(|slot| slot.golden_parameter.as_deref());
             let difference = changes::weight_difference(slot, golden);
             format!("the weight `{}` {difference}", plain(name))
