@@ -85,7 +85,8 @@ pub(super) fn cuts_otherwise(comparison: &Comparison, operator: &OperatorResult)
         let is_output = skip.slot.is_some_and(|slot| slot.side == SlotSide::Output);
         is_output && skip.reason == SkipReason::MissingSlot
     });
-    outputs.peek().is_some()
+    is_single(operator)
+        && outputs.peek().is_some()
         && outputs.all(|slot| slot.evidence == Evidence::Shape)
         && skips.any(|skip| {
             let mut names = operator.target.iter().chain(&operator.golden);
@@ -127,16 +128,21 @@ fn of_cause(cause: Cause, operator: &OperatorResult) -> Certainty {
         return Certainty::FirstDifference;
     }
     let has_inputs = operator.inputs().next().is_some();
-    // Equal values may bring operators together that do different things.
-    let is_single = match (&operator.target[..], &operator.golden[..]) {
-        ([target], [golden]) => is_one_type(&target.op_type, &golden.op_type),
-        _ => false,
-    };
-    // Of several operators that are one on the other side, not every input is compared.
-    if has_inputs && is_single && inputs.all(|slot| is_identical(slot) || is_cause(slot)) {
+    // Equal values may bring operators together that do different things. Of several operators that
+    // are one on the other side, not every input is compared.
+    if has_inputs && is_single(operator) && inputs.all(|slot| is_identical(slot) || is_cause(slot))
+    {
         Certainty::Measured
     } else {
         Certainty::Likely
+    }
+}
+
+/// Whether both sides have one operator, of one type.
+fn is_single(operator: &OperatorResult) -> bool {
+    match (&operator.target[..], &operator.golden[..]) {
+        ([target], [golden]) => is_one_type(&target.op_type, &golden.op_type),
+        _ => false,
     }
 }
 
