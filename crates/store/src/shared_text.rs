@@ -5,12 +5,13 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use arcstr::ArcStr;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// A text that is cheap to clone: dumps repeat names in every step, and reports repeat them for
 /// every slot.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SharedText(Arc<str>);
+pub struct SharedText(ArcStr);
 
 impl SharedText {
     /// The text.
@@ -20,7 +21,7 @@ impl SharedText {
 
     /// A copy that shares nothing.
     pub fn into_string(self) -> String {
-        self.0.as_ref().to_owned()
+        self.as_str().to_owned()
     }
 }
 
@@ -65,7 +66,7 @@ impl From<String> for SharedText {
 
 impl From<Arc<str>> for SharedText {
     fn from(text: Arc<str>) -> SharedText {
-        SharedText(text)
+        SharedText::from(&*text)
     }
 }
 
@@ -77,7 +78,7 @@ impl From<SharedText> for String {
 
 impl From<SharedText> for Arc<str> {
     fn from(text: SharedText) -> Arc<str> {
-        text.0
+        text.as_str().into()
     }
 }
 

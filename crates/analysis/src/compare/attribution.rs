@@ -43,7 +43,7 @@ pub(super) fn attribute_along(comparison: &mut Comparison, n_ranked: usize, flow
     }
     let suspects = SuspectSearch::new(comparison).of_operators(comparison, flow);
     for (operator, suspects) in comparison.operators.iter_mut().zip(suspects) {
-        operator.suspects = suspects;
+        operator.suspects = suspects.into();
     }
     non_finite::fill_in(&mut comparison.operators, flow, &is_hidden);
     comparison.summary = ComparisonSummary {

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use opscope_store::SharedText;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::metric::MetricId;
@@ -22,7 +23,7 @@ pub enum Evidence {
     /// The shapes alone, because they differ.
     Shape,
     /// Nothing, for a reason in words.
-    Reason(String),
+    Reason(SharedText),
 }
 
 impl Evidence {
@@ -63,7 +64,7 @@ impl<'de> Deserialize<'de> for Evidence {
             "digest" => Evidence::Digest,
             "shape" => Evidence::Shape,
             // A replay states in words why it compared nothing, so every text is valid here.
-            _ => Evidence::Reason(name.into_owned()),
+            _ => Evidence::Reason((&*name).into()),
         })
     }
 }

@@ -227,7 +227,7 @@ fn operator(sides: MatchedDumps<'_>, index: usize, pair: &RunPair) -> OperatorRe
         index,
         target,
         golden,
-        hidden_inputs: hidden::hidden_inputs(sides, pair),
+        hidden_inputs: hidden::hidden_inputs(sides, pair).into(),
         how: pair.how.evidence(),
         likeness: match pair.how {
             MatchEvidence::Fuzzy(likeness) => Some(likeness),
@@ -366,7 +366,7 @@ fn slot(
     };
     result.evidence = Evidence::Tensor;
     result.metrics = found.metrics;
-    result.histogram = found.histogram.to_vec();
+    result.histogram = found.histogram[..].into();
     result.ranks = found.ranks.map(|ranks| Box::new((*ranks).clone()));
     if let Some(yardsticks) = yardsticks {
         let distance = yardsticks.distance(sides.golden, pair, options);

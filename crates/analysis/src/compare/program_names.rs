@@ -20,11 +20,11 @@ pub(super) fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>)
             let [module, source] = run
                 .map(|&run| dump.module_and_source(run))
                 .unwrap_or_default();
-            operator.module = operator.module.take().or(module);
-            operator.source = operator.source.take().or(source);
+            operator.module = operator.module.take().or(module.map(Into::into));
+            operator.source = operator.source.take().or(source.map(Into::into));
         }
         if let [Some(&target), Some(&golden)] = runs {
-            operator.attributes = differing_attributes(dumps, [target, golden]);
+            operator.attributes = differing_attributes(dumps, [target, golden]).into();
         }
         for (slot, places) in operator.slots.iter_mut().zip(&pair.slots) {
             if let Some(ranks) = slot.ranks.as_mut().filter(|_| slot.level.is_apart()) {
@@ -66,7 +66,7 @@ pub(super) fn name_hidden_attributes(comparison: &mut Comparison, sides: Matched
             && is_hidden
             && operator.is_certain
         {
-            operator.attributes = differing_attributes(dumps, [target, golden]);
+            operator.attributes = differing_attributes(dumps, [target, golden]).into();
         }
     }
 }

@@ -6,6 +6,8 @@
 
 use std::collections::HashSet;
 
+use thin_vec::ThinVec;
+
 use super::flow::{ResultSlot, ValueFlow};
 use super::matching::MatchedDumps;
 use super::metric::MetricId;
@@ -80,7 +82,7 @@ pub(super) fn set_aside(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
             evidence: Evidence::None,
             level: VerdictLevel::Skip,
             metrics: Metrics::default(),
-            histogram: Vec::new(),
+            histogram: ThinVec::new(),
             ranks: None,
             yardstick: None,
             ..std::mem::take(slot)

@@ -8,6 +8,7 @@ mod choice;
 use opscope_tensor::difference::{DifferenceOptions, TensorDifference};
 use opscope_tensor::{Layout, Tensor};
 use serde::Serialize;
+use thin_vec::ThinVec;
 
 use super::measure::masked;
 use super::result::{
@@ -137,7 +138,7 @@ pub fn compare(slot: SlotKey, target: &Tensor, golden: &Tensor) -> SlotResult {
     match whole_difference(target, golden) {
         Ok(found) => with_numbers(result, &found),
         Err(reason) => SlotResult {
-            evidence: Evidence::Reason(reason),
+            evidence: Evidence::Reason(reason.into()),
             level: VerdictLevel::Skip,
             ..result
         },
@@ -146,9 +147,9 @@ pub fn compare(slot: SlotKey, target: &Tensor, golden: &Tensor) -> SlotResult {
 
 fn with_numbers(result: SlotResult, found: &TensorDifference) -> SlotResult {
     let histogram = if found.n_equal < found.n {
-        found.histogram.to_vec()
+        found.histogram[..].into()
     } else {
-        Vec::new()
+        ThinVec::new()
     };
     SlotResult {
         evidence: Evidence::Tensor,

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use opscope_store::SharedText;
 use opscope_store::record::SlotSide;
 use serde::{Deserialize, Serialize};
+use thin_vec::ThinVec;
 
 use super::whole::RankRules;
 
@@ -135,8 +136,8 @@ pub struct OperatorResult {
     /// Inputs, then outputs.
     pub slots: Vec<SlotResult>,
     /// Positions of the inputs that the dumps do not contain.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hidden_inputs: Vec<u32>,
+    #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
+    pub hidden_inputs: ThinVec<u32>,
     /// The verdict on the operator: the worst of its outputs, or of its inputs if no output was
     /// judged.
     pub level: VerdictLevel,
@@ -144,22 +145,22 @@ pub struct OperatorResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
     /// If the cause is unknown, the operators that may be responsible, nearest first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub suspects: Vec<Suspect>,
+    #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
+    pub suspects: ThinVec<Suspect>,
     /// The path of its module, if it does not pass and a graph next to the dumps has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub module: Option<String>,
+    pub module: Option<SharedText>,
     /// The line of the program that calls it, under the same conditions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub source: Option<String>,
+    pub source: Option<SharedText>,
     /// Attributes with different values in the graphs, if it does not pass and both graphs have
     /// them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub attributes: Vec<AttributeDifference>,
+    #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
+    pub attributes: ThinVec<AttributeDifference>,
     /// Readers of its outputs, if both sides differ somewhere and a graph next to the target has
     /// them: the output's index in `slots`, and the reader's index.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub readers: Vec<[usize; 2]>,
+    #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
+    pub readers: ThinVec<[usize; 2]>,
     /// Whether nothing reads its outputs, and the graph does not return them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unread: bool,
@@ -273,11 +274,11 @@ pub struct SlotResult {
     /// The verdict.
     pub level: VerdictLevel,
     /// The rules that led to it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<RuleHit>,
+    #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
+    pub rules: ThinVec<RuleHit>,
     /// Elements by the decimal exponent of their relative difference.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub histogram: Vec<u64>,
+    #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
+    pub histogram: ThinVec<u64>,
     /// The ranks whose parts the tensors were combined from, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranks: Option<Box<SlotRanks>>,

@@ -18,6 +18,7 @@ use opscope_store::record::CallSite;
 use opscope_store::record::graph::GraphDescription;
 use opscope_store::record::parallel::Collective;
 use opscope_store::{SharedPath, SharedText, StoreError, record, remote};
+use thin_vec::ThinVec;
 
 use super::parts::SharedFacts;
 use super::result::{OperatorName, RankOperator, SlotKey};
@@ -100,7 +101,7 @@ impl RunPlace {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OperatorExecution {
     /// Rank, model and step.
-    pub place: RunPlace,
+    pub place: Arc<RunPlace>,
     /// The kind of run.
     pub kind: ExecutionKind,
     /// The operator's type; empty where nothing says it.
@@ -116,7 +117,7 @@ pub struct OperatorExecution {
     /// Its tensors: inputs, then outputs, in position.
     pub slots: Vec<ExecutionSlot>,
     /// Names of the operators that it was fused from, where the dump says.
-    pub original_names: Vec<String>,
+    pub original_names: ThinVec<String>,
     /// Where the program calls it, where the dump itself says so.
     pub call_site: Option<Box<CallSite>>,
     /// The collective that it is, where the dump says so.
@@ -170,7 +171,7 @@ type Key = (
 #[derive(Default)]
 struct KnownExecutions {
     of_key: HashMap<Key, usize>,
-    places: HashMap<RunPlace, usize>,
+    places: HashMap<Arc<RunPlace>, usize>,
     facts: KnownFacts,
     /// Types as they were and as they are.
     types: HashMap<SharedText, SharedText>,
@@ -359,14 +360,23 @@ impl ComparedDump {
     /// The run that a record belongs to, which is added if there is none yet.
     fn run_of(&mut self, record: &IndexedTensor, known: &mut KnownExecutions) -> usize {
         let execution = &record.execution;
-        let place = RunPlace {
+        let mut place = Arc::new(RunPlace {
             rank: execution.rank,
             model: execution.model.clone(),
             model_id: execution.model_id,
             step: execution.model_step(),
+        });
+        let place_number = known.places.len();
+        let place_number = match known.places.get_key_value(&place) {
+            Some((known, number)) => {
+                place = known.clone();
+                *number
+            }
+            None => {
+                known.places.insert(place.clone(), place_number);
+                place_number
+            }
         };
-        let n_places = known.places.len();
-        let place_number = *known.places.entry(place.clone()).or_insert(n_places);
         let op_type = match known.types.get(&execution.op_type) {
             Some(op_type) => op_type.clone(),
             None => {
@@ -397,7 +407,7 @@ impl ComparedDump {
                 repeat: execution.run,
                 timestamp_us: record.timestamp,
                 slots: Vec::new(),
-                original_names: Vec::new(),
+                original_names: ThinVec::new(),
                 call_site: execution.call_site.clone().map(Box::new),
                 collective: execution.collective.clone(),
             });
@@ -415,7 +425,7 @@ impl ComparedDump {
         for (index, run) in self.runs.iter().enumerate() {
             let step = RunPlace {
                 model_id: None,
-                ..run.place.clone()
+                ..RunPlace::clone(&run.place)
             };
             steps.entry(step).or_default().push(index);
         }
@@ -461,7 +471,7 @@ impl ComparedDump {
                 return;
             }
             let (mut names, outputs) = (
-                operator.original_names.clone(),
+                ThinVec::from(operator.original_names.clone()),
                 operator.original_outputs.clone(),
             );
             let run = &mut self.runs[index];
@@ -599,7 +609,7 @@ fn file_of_execution(record: &IndexedTensor) -> Option<SharedPath> {
 }
 
 /// Keeps the first occurrence of each name.
-fn keep_first(names: &mut Vec<String>) {
+fn keep_first(names: &mut ThinVec<String>) {
     if names.len() > 1 {
         let mut seen = HashSet::new();
         names.retain(|name| seen.insert(name.clone()));

@@ -13,8 +13,15 @@ use super::side::{ComparedDump, RunPlace};
 /// The skips that a matching leads to: operators and slots without a partner, and files that could
 /// not be read at all.
 pub(super) fn of_matching(sides: MatchedDumps<'_>) -> Vec<Skip> {
-    let orders = Party::BOTH.map(|party| PairOrder::by_place(sides, party));
-    let groups = Party::BOTH.map(|party| PairNames::by_place(sides, party));
+    let is_needed = Party::BOTH.map(|party| {
+        let mut unmatched = sides.matching.unmatched.iter();
+        unmatched.any(|one| one.party == party)
+    });
+    let pairs = sides.matching.pairs.as_slice();
+    // Of large dumps that match completely, indexes would need more memory than the result.
+    let pairs = is_needed.map(|is_needed| if is_needed { pairs } else { &[] });
+    let orders = Party::BOTH.map(|party| PairOrder::by_place(sides, party, pairs[party.index()]));
+    let groups = Party::BOTH.map(|party| PairNames::by_place(sides, party, pairs[party.index()]));
     let unmatched = sides.matching.unmatched.iter().map(|one| Skip {
         inside: groups[one.party.index()].around(sides, one),
         ..of_unmatched(sides, one, &orders[one.party.index()])
@@ -63,10 +70,10 @@ fn named_sides(sides: MatchedDumps<'_>) -> impl Iterator<Item = (SkipSide, &Comp
 struct PairOrder(HashMap<OperatorPlace, Vec<(usize, usize)>>);
 
 impl PairOrder {
-    fn by_place(sides: MatchedDumps<'_>, party: Party) -> PairOrder {
+    fn by_place(sides: MatchedDumps<'_>, party: Party, pairs: &[RunPair]) -> PairOrder {
         let side = party.pick(sides.target, sides.golden);
         let mut of_place: HashMap<OperatorPlace, Vec<(usize, usize)>> = HashMap::new();
-        for (i, pair) in sides.matching.pairs.iter().enumerate() {
+        for (i, pair) in pairs.iter().enumerate() {
             let runs = party.pick(&pair.target, &pair.golden);
             if let Some(&first) = runs.iter().min() {
                 let place = &side.runs[first].place;
@@ -95,13 +102,13 @@ impl PairOrder {
 struct PairNames<'a>(HashMap<(&'a RunPlace, String), Option<usize>>);
 
 impl<'a> PairNames<'a> {
-    fn by_place(sides: MatchedDumps<'a>, party: Party) -> PairNames<'a> {
+    fn by_place(sides: MatchedDumps<'a>, party: Party, pairs: &[RunPair]) -> PairNames<'a> {
         let (side, others) = (
             party.pick(sides.target, sides.golden),
             party.pick(sides.golden, sides.target),
         );
         let mut of_names: HashMap<(&RunPlace, String), Option<usize>> = HashMap::new();
-        for (i, pair) in sides.matching.pairs.iter().enumerate() {
+        for (i, pair) in pairs.iter().enumerate() {
             let (runs, partners) = (
                 party.pick(&pair.target, &pair.golden),
                 party.pick(&pair.golden, &pair.target),
@@ -109,7 +116,7 @@ impl<'a> PairNames<'a> {
             let Some(&first) = runs.first() else { continue };
             let partners = partners.iter();
             let names = partners.map(|&run| others.runs[run].op_name.as_str());
-            let key = (&side.runs[first].place, joined(names));
+            let key = (&*side.runs[first].place, joined(names));
             // Which execution of a name is meant, the reason does not say.
             of_names
                 .entry(key)

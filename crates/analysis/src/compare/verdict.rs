@@ -17,6 +17,7 @@ use std::collections::HashSet;
 use opscope_store::SharedText;
 use opscope_tensor::DType;
 use opscope_tensor::difference::TensorDifference;
+use thin_vec::{ThinVec, thin_vec};
 
 use super::attribution::kinds::{is_additive, is_sum};
 use super::evidence::{Evidence, RuleName};
@@ -111,7 +112,7 @@ fn respect_agreement(slot: &mut SlotResult) {
         _ => return,
     };
     slot.level = level;
-    slot.rules = vec![RuleHit {
+    slot.rules = thin_vec![RuleHit {
         metric: RuleName::Agreement,
         level,
         ..RuleHit::default()
@@ -202,7 +203,7 @@ pub fn level_of_difference(
 /// Takes the verdict off an output that has no value on which two runs must agree.
 fn set_aside(slot: &mut SlotResult) {
     slot.level = VerdictLevel::Skip;
-    slot.rules = vec![RuleHit {
+    slot.rules = thin_vec![RuleHit {
         metric: RuleName::NotJudged,
         level: VerdictLevel::Skip,
         ..RuleHit::default()
@@ -339,12 +340,12 @@ fn judge_slot(slot: &mut SlotResult, limits: &[(MetricId, MetricBounds)], thresh
         Evidence::Tensor | Evidence::Statistics | Evidence::Digest => {
             hits(slot, limits, thresholds)
         }
-        Evidence::Shape => vec![RuleHit {
+        Evidence::Shape => thin_vec![RuleHit {
             metric: RuleName::Shape,
             level: VerdictLevel::Fail,
             ..RuleHit::default()
         }],
-        Evidence::None | Evidence::Reason(_) => Vec::new(),
+        Evidence::None | Evidence::Reason(_) => ThinVec::new(),
     };
     slot.level = match (is_measured, slot.rules.iter().map(|rule| rule.level).max()) {
         (_, Some(level)) => level,
@@ -357,8 +358,8 @@ fn hits(
     slot: &SlotResult,
     limits: &[(MetricId, MetricBounds)],
     thresholds: &Thresholds,
-) -> Vec<RuleHit> {
-    let mut hits = Vec::new();
+) -> ThinVec<RuleHit> {
+    let mut hits = ThinVec::new();
     let is_nothing = !thresholds.is_exact && derived::is_nothing(slot, thresholds.atol);
     for &(metric, bounds) in limits {
         let value = derived::value(&slot.metrics, metric)

@@ -179,11 +179,11 @@ mod tests {
                     ranks: Collective::parse_ranks(ranks).unwrap(),
                 });
                 runs.push(OperatorExecution {
-                    place: RunPlace {
+                    place: Arc::new(RunPlace {
                         rank: u32::try_from(rank).ok(),
                         step: Some(0),
                         ..RunPlace::default()
-                    },
+                    }),
                     op_name: (*name).into(),
                     collective: collective.map(Arc::new),
                     ..OperatorExecution::default()

@@ -109,7 +109,10 @@ impl DumpParts {
         let mut places: BTreeMap<RunPlace, Vec<usize>> = BTreeMap::new();
         // Sorted by place, because models may alternate.
         for (index, run) in side.runs.iter().enumerate() {
-            places.entry(run.place.clone()).or_default().push(index);
+            places
+                .entry(RunPlace::clone(&run.place))
+                .or_default()
+                .push(index);
         }
         let parts = places.into_iter().map(|(place, runs)| TablePart {
             name: name_of_place(&place),

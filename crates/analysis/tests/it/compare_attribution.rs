@@ -422,7 +422,7 @@ fn a_saved_result_is_judged_the_same() {
         for operator in &mut read.operators {
             (operator.level, operator.cause) = (VerdictLevel::Pass, None);
             let slots = operator.slots.iter_mut();
-            slots.for_each(|slot| (slot.level, slot.rules) = (VerdictLevel::Pass, Vec::new()));
+            slots.for_each(|slot| (slot.level, slot.rules) = (VerdictLevel::Pass, [].into()));
         }
         judge(&mut read, &Thresholds::default());
         attribute(&mut read, 10);

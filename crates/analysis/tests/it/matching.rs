@@ -9,6 +9,8 @@ mod places;
 mod planted;
 mod properties;
 
+use std::sync::Arc;
+
 use opscope_analysis::compare::matching::{MatchEvidence, Matching, MatchingOptions, RunPair};
 use opscope_analysis::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution, RunPlace};
 use opscope_store::record::SlotSide;
@@ -51,7 +53,7 @@ fn side(mut runs: Vec<OperatorExecution>) -> ComparedDump {
 
 fn at(place: &RunPlace, runs: Vec<OperatorExecution>) -> Vec<OperatorExecution> {
     let place = |run: OperatorExecution| OperatorExecution {
-        place: place.clone(),
+        place: Arc::new(place.clone()),
         ..run
     };
     runs.into_iter().map(place).collect()

@@ -35,7 +35,7 @@ pub(super) fn find(comparison: &Comparison, flow: &ValueFlow) -> Vec<bool> {
 pub(crate) fn leads_on(operators: &[OperatorResult]) -> Vec<bool> {
     let readers: Vec<Readers> = operators
         .iter()
-        .map(|operator| operator.readers.clone())
+        .map(|operator| operator.readers.to_vec())
         .collect();
     along(operators, &readers)
 }

@@ -366,7 +366,7 @@ impl FaultSearch<'_> {
             operator: operator.index,
             slot: operator.slots[k].slot,
             cause: cause_of(operator),
-            suspects: operator.suspects.clone(),
+            suspects: operator.suspects.to_vec(),
             ..DivergencePoint::default()
         })
     }

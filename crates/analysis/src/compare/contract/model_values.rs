@@ -1,6 +1,6 @@
 //! The slots of a dump that are the inputs and outputs of a model.
 
-use std::cell::OnceCell;
+use std::cell::{LazyCell, OnceCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use opscope_store::file_format::graph_json::{GraphFile, GraphOperator};
@@ -92,7 +92,8 @@ impl<'a> ModelPlaces<'a> {
         let chosen = [Party::Target, Party::Golden].map(|party| chosen_runs(sides, party));
         let places = [0, 1].map(|side| places_of(dumps[side], &chosen[side]));
         let partners = partners(sides, [&places[0], &places[1]]);
-        let read = dumps.map(ComparedDump::read_outputs);
+        // Graphs with results need none of them.
+        let read = dumps.map(|dump| LazyCell::new(|| dump.read_outputs()));
         let place = |side: usize, runs: &[usize]| {
             ModelPlace::new(dumps[side], runs.to_vec(), &read[side], &chosen[side])
         };
@@ -161,8 +162,8 @@ fn partners<'a>(
             continue;
         };
         let key = (
-            &sides.golden.runs[golden].place,
-            &sides.target.runs[target].place,
+            &*sides.golden.runs[golden].place,
+            &*sides.target.runs[target].place,
         );
         *votes.entry(key).or_default() += 1;
     }
@@ -195,7 +196,7 @@ impl<'a> ModelPlace<'a> {
     fn new(
         dump: &'a ComparedDump,
         runs: Vec<usize>,
-        read_outputs: &HashSet<SlotRef>,
+        read_outputs: &LazyCell<HashSet<SlotRef>, impl FnOnce() -> HashSet<SlotRef>>,
         chosen: &HashSet<usize>,
     ) -> ModelPlace<'a> {
         let mut described = runs.iter().filter_map(|&run| dump.description_of(run));
@@ -239,15 +240,10 @@ impl<'a> ModelPlace<'a> {
         place
     }
 
-    /// Finds the slots of all values that the graph names.
+    /// Finds the slots of the graph's inputs, and of its outputs and the values above them. Graphs
+    /// of many operators run in many steps, which have little room for all values.
     fn index_values(&mut self, graph: &'a GraphFile) {
-        for operator in &graph.operators {
-            for name in operator.outputs.iter().flatten() {
-                // Bodies come right after the operator that they belong to, and may use its names
-                // again.
-                self.makers.entry(name).or_insert(operator);
-            }
-        }
+        let wanted = self.index_makers(graph);
         for &run in &self.runs {
             let Some((_, described, index)) = self.dump.description_of(run) else {
                 continue;
@@ -264,9 +260,37 @@ impl<'a> ModelPlace<'a> {
                 }
             }
             for (name, slot) in values(self.dump, run, SlotSide::Input, operator) {
-                self.read.entry(name).or_insert(slot);
+                if wanted.contains(name) {
+                    self.read.entry(name).or_insert(slot);
+                }
             }
         }
+    }
+
+    /// Finds the operators that make the graph's outputs and the values above them; returns the
+    /// names of all these values and of the graph's inputs.
+    fn index_makers(&mut self, graph: &'a GraphFile) -> HashSet<&'a str> {
+        let mut makers: HashMap<&str, &GraphOperator> = HashMap::new();
+        for operator in &graph.operators {
+            for name in operator.outputs.iter().flatten() {
+                // Bodies come right after the operator that they belong to, and may use its names
+                // again.
+                makers.entry(name).or_insert(operator);
+            }
+        }
+        let mut wanted = HashSet::new();
+        let mut names: Vec<&str> = graph.results.iter().map(String::as_str).collect();
+        for _ in 0..=N_OPERATORS_UP_MAX {
+            names.retain(|name| wanted.insert(*name));
+            let above = names.iter().filter_map(|name| makers.get(name));
+            let above = above.flat_map(|maker| maker.inputs.iter().flatten());
+            names = above.map(String::as_str).collect();
+        }
+        makers.retain(|name, _| wanted.contains(name));
+        makers.shrink_to_fit();
+        self.makers = makers;
+        wanted.extend(graph.arguments.iter().map(String::as_str));
+        wanted
     }
 
     fn output(&self, graph: &'a GraphFile, name: &str) -> ModelOutput {

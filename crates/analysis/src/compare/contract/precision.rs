@@ -27,8 +27,10 @@ pub(super) fn islands(sides: MatchedDumps<'_>) -> Vec<NarrowOperator> {
         return Vec::new();
     };
     let pairs = matching.pairs.iter().flat_map(|pair| &pair.slots);
-    let partners: HashMap<SlotRef, SlotRef> =
-        pairs.map(|slots| (slots.target, slots.golden)).collect();
+    let partners: HashMap<SlotRef, SlotRef> = pairs
+        .filter(|slots| target.runs[slots.target.run].place.step == first)
+        .map(|slots| (slots.target, slots.golden))
+        .collect();
     let shortest = (0..golden.runs.len())
         .filter_map(|run| float_output(golden, run))
         .map(|(_, dtype)| dtype)

@@ -70,7 +70,7 @@ pub(super) fn judge_output(
 ) {
     let slot = judged(value, comparison, thresholds);
     value.state = output_state(value, slot.as_ref(), contract);
-    value.rules = slot.map(|slot| slot.rules).unwrap_or_default();
+    value.rules = slot.map(|slot| slot.rules.to_vec()).unwrap_or_default();
 }
 
 /// The same for an input or a weight.
@@ -82,7 +82,7 @@ pub(super) fn judge_other(
     let slot = judged(value, comparison, thresholds);
     let state = slot.as_ref().map(|slot| state_of(slot, false));
     value.state = state.unwrap_or_default();
-    value.rules = slot.map(|slot| slot.rules).unwrap_or_default();
+    value.rules = slot.map(|slot| slot.rules.to_vec()).unwrap_or_default();
 }
 
 fn output_state(

@@ -479,7 +479,7 @@ fn keys<'n>(
         let id = *ids.entry(name).or_insert(next);
         // Executions of one place mostly follow each other.
         let place = match last {
-            Some((place, number)) if *place == run.place => number,
+            Some((place, number)) if *place == *run.place => number,
             _ => {
                 let next = places.len();
                 *places.entry(&run.place).or_insert(next)

@@ -26,7 +26,7 @@ fn stated_originals<'b>(
 ) -> impl Iterator<Item = &'b String> {
     let rule = rules[side].and_then(|rules| rules.get(board.name(side, run)));
     let names = match rule {
-        Some(rule) => &rule.originals,
+        Some(rule) => &rule.originals[..],
         None => &board.run(side, run).original_names,
     };
     names.iter().filter(|name| !name.is_empty())

@@ -70,8 +70,8 @@ impl PairNumbers {
 }
 
 /// Maximum number of pairs whose numbers are remembered, which bounds the memory of large
-/// comparisons.
-const N_KNOWN_MAX: usize = 1 << 20;
+/// comparisons. Equal contents are mostly near each other.
+const N_KNOWN_MAX: usize = 1 << 18;
 
 /// Numbers of pairs that were measured before.
 #[derive(Default)]
@@ -85,9 +85,10 @@ impl KnownPairs {
 
     /// Remembers numbers.
     pub(super) fn note(&mut self, key: ContentsKey, numbers: PairNumbers) {
-        if self.0.len() < N_KNOWN_MAX {
-            self.0.insert(key, numbers);
+        if self.0.len() >= N_KNOWN_MAX {
+            self.0.clear();
         }
+        self.0.insert(key, numbers);
     }
 }
 

@@ -170,6 +170,8 @@ fn place(choice: &OperatorChoice) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::super::super::side::RunPlace;
     use super::*;
 
@@ -178,10 +180,10 @@ mod tests {
             op_type: op_type.into(),
             op_name: op_name.into(),
             task_id: Some(task),
-            place: RunPlace {
+            place: Arc::new(RunPlace {
                 step: Some(step),
                 ..RunPlace::default()
-            },
+            }),
             ..OperatorExecution::default()
         };
         ComparedDump {

@@ -67,7 +67,7 @@ pub(crate) fn put_together(side: &mut ComparedDump, rules: &CheckedRules) -> Vec
     side.rank_operators = rank_operators;
     side.retain_runs(|index, _| is_kept[index]);
     for run in &mut side.runs {
-        run.place.rank = None;
+        Arc::make_mut(&mut run.place).rank = None;
     }
     // Then collectives without a partner are not a finding.
     side.is_whole = true;

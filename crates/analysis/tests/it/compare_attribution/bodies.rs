@@ -87,7 +87,7 @@ fn exchanged_parts_have_the_statistics_of_the_right_order() {
                 ("output.0", evidence.clone(), Pass),
             ],
         );
-        joined.readers = vec![[2, 1]];
+        joined.readers = [[2, 1]].into();
         let slots = [
             ("input.0", evidence.clone(), Pass),
             ("output.0", evidence.clone(), Fail),

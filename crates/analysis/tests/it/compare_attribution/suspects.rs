@@ -105,11 +105,12 @@ fn other_causes_have_no_suspects() {
     assert_eq!(comparison.operators[1].cause, Some(Cause::Outside));
     assert_eq!(suspects(&comparison, 1), []);
     // Suspects that were saved with another verdict do not stay.
-    comparison.operators[0].suspects = vec![Suspect {
+    comparison.operators[0].suspects = [Suspect {
         side: SkipSide::Both,
         operator: OperatorName::default(),
         reason: SkipReason::Missing,
-    }];
+    }]
+    .into();
     attribute(&mut comparison, 1);
     assert_eq!(suspects(&comparison, 0), []);
 }

@@ -1,5 +1,7 @@
 //! Large dumps of operators that are all alike, or made of each other.
 
+use std::sync::Arc;
+
 use opscope_analysis::compare::matching::{Matching, MatchingOptions};
 use opscope_analysis::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution, RunPlace};
 use opscope_store::record::SlotSide;
@@ -113,7 +115,7 @@ fn large_dumps_are_matched() {
             "operators made of the same ones",
             numbered("Relu", "a"),
             side(N, |i| OperatorExecution {
-                original_names: vec!["a_1".to_owned(), "a_2".to_owned()],
+                original_names: ["a_1".to_owned(), "a_2".to_owned()].into(),
                 ..run(Some(i), "Fused", format!("f_{i}"))
             }),
         ),
@@ -121,7 +123,7 @@ fn large_dumps_are_matched() {
             "operators made of the next one",
             numbered("Relu", "a"),
             side(N, |i| OperatorExecution {
-                original_names: vec![format!("a_{}", (i + 1) % N), format!("a_{i}")],
+                original_names: [format!("a_{}", (i + 1) % N), format!("a_{i}")].into(),
                 ..run(Some(i), "Fused", format!("a_{i}"))
             }),
         ),
@@ -141,7 +143,7 @@ fn many_slots(n_runs: u32) -> ComparedDump {
         });
         OperatorExecution {
             slots: slots.collect(),
-            original_names: vec!["f".to_owned(), "f_1".to_owned()],
+            original_names: ["f".to_owned(), "f_1".to_owned()].into(),
             ..run(Some(i), "Split", format!("f_{i}"))
         }
     })
@@ -149,11 +151,11 @@ fn many_slots(n_runs: u32) -> ComparedDump {
 
 fn models(name: &str) -> ComparedDump {
     side(N / 4, |i| OperatorExecution {
-        place: RunPlace {
+        place: Arc::new(RunPlace {
             model: Some(name.into()),
             model_id: Some(i),
             ..RunPlace::default()
-        },
+        }),
         ..run(Some(i), "Relu", "a".to_owned())
     })
 }

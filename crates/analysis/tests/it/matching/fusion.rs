@@ -62,7 +62,7 @@ fn what_the_dump_says_comes_before_equal_names() {
     // The fused operator has the name of one of those that it was made of.
     for name in ["conv1", "conv1relu1_x", "relu1"] {
         let mut target = fused("Conv2D", name);
-        target[1].original_names = ["conv1", "bn1", "relu1"].map(str::to_owned).to_vec();
+        target[1].original_names = ["conv1", "bn1", "relu1"].map(str::to_owned).into();
         let (target, golden) = (side(target), side(chain()));
         let found = middle(&matched(&target, &golden), &target, &golden);
         assert_eq!(found, expected(name, "fusion"));
@@ -77,7 +77,7 @@ fn what_the_dump_says_comes_before_equal_names() {
 #[test]
 fn an_output_of_another_operator_is_not_that_of_its_namesake() {
     let mut target = fused("Conv2D", "conv1");
-    target[1].original_names = vec!["relu1".to_owned()];
+    target[1].original_names = ["relu1".to_owned()].into();
     target[1].slots[3].original = Some(Box::new(("relu1".to_owned(), 0)));
     let (target, golden) = (side(target), side(chain()));
     let matching = matched(&target, &golden);
@@ -97,7 +97,7 @@ fn an_output_of_another_operator_is_not_that_of_its_namesake() {
 #[test]
 fn an_operator_without_a_slot_in_common_is_inside() {
     let mut target = fused("Conv2D", "f");
-    target[1].original_names = ["conv1", "bn1", "relu1"].map(str::to_owned).to_vec();
+    target[1].original_names = ["conv1", "bn1", "relu1"].map(str::to_owned).into();
     target[1].slots.remove(2);
     let (target, golden) = (side(target), side(chain()));
     let found = middle(&matched(&target, &golden), &target, &golden);
@@ -110,7 +110,7 @@ fn outputs_go_to_what_they_were() {
     let mut target = vec![op("Fused", "f", &[&[4]], &[&[4], &[4]])];
     target[0].slots[1].original = Some(Box::new(("b".to_owned(), 0)));
     target[0].slots[2].original = Some(Box::new(("a".to_owned(), 1)));
-    target[0].original_names = vec!["b".to_owned(), "a".to_owned()];
+    target[0].original_names = ["b".to_owned(), "a".to_owned()].into();
     let golden = vec![
         op("Split", "a", &[&[4]], &[&[4], &[4]]),
         same("Relu", "b", &[4]),
@@ -159,7 +159,7 @@ fn rules_of_the_compiler_say_it_where_the_dump_does_not() {
 #[test]
 fn the_end_of_a_chain_that_was_not_dumped_is_not_made_up() {
     let mut target = fused("Conv2D", "f");
-    target[1].original_names = ["conv1", "bn1", "relu1"].map(str::to_owned).to_vec();
+    target[1].original_names = ["conv1", "bn1", "relu1"].map(str::to_owned).into();
     let mut golden = chain();
     golden.remove(3);
     let (target, golden) = (side(target), side(golden));
@@ -175,7 +175,7 @@ fn the_end_of_a_chain_that_was_not_dumped_is_not_made_up() {
 fn both_sides_fused_alike_match_by_name_or_originals() {
     let with = |name: &str| {
         let mut runs = fused("Conv2D", name);
-        runs[1].original_names = ["conv1", "bn1", "relu1"].map(str::to_owned).to_vec();
+        runs[1].original_names = ["conv1", "bn1", "relu1"].map(str::to_owned).into();
         side(runs)
     };
     for (a, b, how) in [("conv1", "conv1", "name"), ("f1", "f2", "fusion")] {
@@ -192,7 +192,7 @@ fn one_that_became_several() {
         op("Add", "fc_part2", &[&[1, 9], &[9]], &[&[1, 9]]),
     ];
     for run in &mut target {
-        run.original_names = vec!["fc".to_owned()];
+        run.original_names = ["fc".to_owned()].into();
     }
     let golden = vec![op("Gemm", "fc", &[&[1, 4], &[9]], &[&[1, 9]])];
     let (target, golden) = (side(target), side(golden));

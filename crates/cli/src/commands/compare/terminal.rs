@@ -195,15 +195,22 @@ impl TerminalReport<'_> {
         }
         // An operator without a row has its own place, and no attributes to compare.
         let (module, source, attributes) = match divergence.name {
-            Some(_) => (&divergence.module, &divergence.source, &[][..]),
-            None => (&operator.module, &operator.source, &operator.attributes[..]),
+            Some(_) => (
+                divergence.module.as_deref(),
+                divergence.source.as_deref(),
+                &[][..],
+            ),
+            None => (
+                operator.module.as_deref(),
+                operator.source.as_deref(),
+                &operator.attributes[..],
+            ),
         };
         let origin = [("module ", module), ("", source)];
-        let origin = origin.map(|(what, name)| {
-            let name = name.as_ref()?;
-            Some(format!("{what}{}", words::plain(name)))
-        });
-        let origin: Vec<String> = origin.into_iter().flatten().collect();
+        let origin = origin
+            .into_iter()
+            .filter_map(|(what, name)| Some(format!("{what}{}", words::plain(name?))));
+        let origin: Vec<String> = origin.collect();
         if !origin.is_empty() {
             self.put(text, &format!("  in {}", origin.join(", ")));
         }

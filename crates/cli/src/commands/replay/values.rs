@@ -1,6 +1,7 @@
 //! Finds an operator's inputs in a dump: in its own record, its producer's, or another consumer's.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use opscope_analysis::compare::matching::SlotRef;
 use opscope_analysis::compare::side::{
@@ -16,7 +17,7 @@ use crate::exit::{UNREADABLE, chain};
 /// Values of a dump by place, source and name.
 pub(super) struct DumpedValues<'a> {
     side: &'a ComparedDump,
-    by_name: HashMap<(RunPlace, usize, String), Vec<SlotRef>>,
+    by_name: HashMap<(Arc<RunPlace>, usize, String), Vec<SlotRef>>,
 }
 
 /// A value with its origin, if that is not the operator's own record.

@@ -121,7 +121,7 @@ impl<'a> FusedOperators<'a> {
             return Vec::new();
         };
         let name = self.sides[1 - side].runs[*other].op_name.as_str();
-        let key = (side, &self.sides[side].runs[*own].place, name);
+        let key = (side, &*self.sides[side].runs[*own].place, name);
         self.runs.get(&key).cloned().unwrap_or_default()
     }
 }
@@ -141,13 +141,13 @@ fn repeats(side: &ComparedDump) -> Vec<(usize, usize)> {
     let mut numbers = Vec::with_capacity(side.runs.len());
     for run in &side.runs {
         let n = n_of
-            .entry((&run.place, file_name(&run.op_name)))
+            .entry((&*run.place, file_name(&run.op_name)))
             .or_insert(0);
         numbers.push(*n);
         *n += 1;
     }
     let runs = side.runs.iter().zip(numbers);
-    runs.map(|(run, number)| (number, n_of[&(&run.place, file_name(&run.op_name))]))
+    runs.map(|(run, number)| (number, n_of[&(&*run.place, file_name(&run.op_name))]))
         .collect()
 }
 

@@ -220,6 +220,7 @@ fn value_of(graph: &GraphDescription, input: &InputOrigin) -> Value<'static> {
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+    use std::sync::Arc;
 
     use opscope_store::record::graph::{Constant, TensorType};
     use opscope_tensor::DType;
@@ -237,11 +238,11 @@ mod tests {
         OperatorExecution {
             op_name: op_name.into(),
             slots: inputs.chain(outputs).collect(),
-            place: RunPlace {
+            place: Arc::new(RunPlace {
                 rank: Some(2),
                 model_id: Some(7),
                 ..RunPlace::default()
-            },
+            }),
             ..OperatorExecution::default()
         }
     }
