@@ -17,6 +17,7 @@ import event_dumps
 import numpy as np
 import pytest
 from binary import Binary
+from cases import DIGITS, DIGITS_CASE
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "ranks"))
 
@@ -493,6 +494,38 @@ def test_other_ranks_and_steps_are_not_read(
         shown = tool.command("show", target, *options)
         done = subprocess.run(shown, capture_output=True, text=True, timeout=600, check=False)
         assert (done.returncode, done.stderr) == (0, ""), done.stdout
+
+
+@pytest.mark.parametrize(
+    ("form", "steps"),
+    [("acl", "*/0/digits_cnn/1/{}"), ("mindspore", "rank_0/net/*/{}"), ("msprobe", "step{}/rank0")],
+)
+def test_other_steps_of_other_forms_are_not_read(tool: Binary, form: str, steps: str, tmp_path: Path) -> None:
+    """Damage of the files in other steps' directories stays unseen, whichever tool wrote them."""
+    dump = tmp_path / "dump"
+    if form == "msprobe":
+        numbers = {"Max": 1.0, "Min": -1.0, "Mean": 0.0, "Norm": 2.0}
+        tensor = {"type": "torch.Tensor", "dtype": "torch.float32", "shape": [4], "requires_grad": False, **numbers}
+        call = {"Torch.relu.0.forward": {"input_args": [tensor], "input_kwargs": {}, "output": [tensor]}}
+        about = {"task": "statistics", "level": "L1", "framework": "pytorch", "dump_data_dir": None, "data": call}
+        for step in range(3):
+            folder = dump / steps.format(step)
+            folder.mkdir(parents=True)
+            (folder / "dump.json").write_text(json.dumps(about))
+    else:
+        options = ("--form", form, "--input", f"image={DIGITS / 'images.npy'}", "--steps", 3, "--engine", "tract")
+        tool.dump(DIGITS_CASE.model_path(DIGITS), "--out", dump, *options)
+    damaged = [path for path in dump.glob(steps.format("[02]") + "/*") if path.is_file()]
+    assert len(damaged) > 1
+    for path in damaged:
+        # Equal tensors of several steps may be one file.
+        path.unlink()
+        path.write_bytes(b"damaged")
+    arguments = tool.command("compare", dump, dump)
+    whole = subprocess.run(arguments, capture_output=True, text=True, timeout=600, check=False)
+    assert whole.returncode != FINE, "without the option the damage is reported"
+    done = subprocess.run([*arguments, "--steps", "1"], capture_output=True, text=True, timeout=600, check=False)
+    assert (done.returncode, done.stderr) == (FINE, ""), done.stdout
 
 
 def test_sizes_that_no_memory_holds(tool: Binary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

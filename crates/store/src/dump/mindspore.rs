@@ -302,7 +302,8 @@ pub fn is_mindspore(entry: &DumpEntry) -> bool {
         || TensorFileName::parse(name).is_some()
 }
 
-fn place_of(path: &Path) -> MindSporePlace {
+/// What the directories above a file say.
+pub(crate) fn place_of(path: &Path) -> MindSporePlace {
     let dir = path.parent().unwrap_or(Path::new("."));
     // A relative path may lack the directories that identify it.
     let absolute = crate::remote::absolute(dir);

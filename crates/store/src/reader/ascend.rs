@@ -16,7 +16,7 @@ use super::index::{
 use super::tensor_file::{FileContent, FileHead, FileKind};
 use super::tensor_statistics::TensorStatistics;
 use super::term::DumpTerm;
-use super::{DumpReader, ReadFiles, TakeTensors, arrays};
+use super::{DumpReader, FilePlace, ReadFiles, TakeTensors, arrays};
 use crate::StoreError;
 use crate::dump::{DumpEntry, DumpListing, PassReason, of_step_tables};
 use crate::file_format::stats_csv::{self, StatsTable};
@@ -50,6 +50,11 @@ impl DumpReader for AscendReader {
             || torch_save::telling_stem(&name).is_some();
         let is_result = is_array || op_debug::is_json_record_name(&entry.real_name);
         is_result.then_some(PassReason::Converted)
+    }
+
+    fn place_of(&self, entry: &DumpEntry) -> Option<FilePlace> {
+        let origin = origin_of(entry);
+        Some((origin.rank.or(origin.device), Some(origin.step?)))
     }
 
     fn index(&self, listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex {
@@ -267,6 +272,14 @@ pub(super) fn table_record((entry, content): &ReadEntry) -> Option<IndexedTable>
     })
 }
 
+/// What the directories above a file say.
+fn origin_of(entry: &DumpEntry) -> PathOrigin {
+    let dir = entry.path.parent().unwrap_or(Path::new("."));
+    // A relative path may lack the directories that identify it.
+    let absolute = crate::remote::absolute(dir);
+    PathOrigin::from_path(absolute.as_deref().unwrap_or(dir))
+}
+
 /// Everything that the path and name of a file say.
 struct DescribedFile {
     execution: IndexedExecution,
@@ -275,10 +288,7 @@ struct DescribedFile {
 
 impl DescribedFile {
     fn from_entry(entry: &DumpEntry) -> DescribedFile {
-        let dir = entry.path.parent().unwrap_or(Path::new("."));
-        // A relative path may lack the directories that identify it.
-        let absolute = crate::remote::absolute(dir);
-        let origin = PathOrigin::from_path(absolute.as_deref().unwrap_or(dir));
+        let origin = origin_of(entry);
         let is_record = op_debug::is_record_name(&entry.real_name);
         let execution = IndexedExecution {
             kind: if is_record {

@@ -15,10 +15,10 @@ use super::index::{
 };
 use super::tensor_file::{FileContent, FileExpectation, FileHead, FileRequest};
 use super::term::DumpTerm;
-use super::{DumpReader, ReadFiles, TakeTensors};
+use super::{DumpReader, FilePlace, ReadFiles, TakeTensors};
 use crate::dump::mindspore::{
     FileName, FileRole, MindSporeFile, MindSporeListing, MindSporeSlot, OperatorRun, RunKind,
-    is_mindspore,
+    is_mindspore, place_of,
 };
 use crate::dump::{DumpEntry, DumpListing, PassReason, of_step_tables};
 use crate::file_format::stats_csv::{self, StatsTable};
@@ -52,6 +52,12 @@ impl DumpReader for MindSporeReader {
             FileRole::PassedOver(reason) => Some(reason),
             FileRole::Tensors(_) => None,
         }
+    }
+
+    fn place_of(&self, entry: &DumpEntry) -> Option<FilePlace> {
+        let place = place_of(&entry.path);
+        // A constant belongs to every step.
+        Some((place.rank, Some(place.step.or(place.iteration)?)))
     }
 
     fn index(&self, listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex {

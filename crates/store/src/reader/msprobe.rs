@@ -14,7 +14,7 @@ use super::index::{
 };
 use super::tensor_file::{FileContent, FileHead};
 use super::term::DumpTerm;
-use super::{DumpReader, ReadFiles};
+use super::{DumpReader, FilePlace, ReadFiles};
 use crate::StoreError;
 use crate::dump::{DumpEntry, DumpListing, PassReason};
 use crate::file_format::ms_dtype;
@@ -47,6 +47,11 @@ impl DumpReader for ProbeReader {
             tree::CONFIG_FILE => Some(PassReason::Configuration),
             _ => None,
         }
+    }
+
+    fn place_of(&self, entry: &DumpEntry) -> Option<FilePlace> {
+        let place = files::place_of(&entry.path);
+        Some((place.rank, Some(place.step?)))
     }
 
     fn index(&self, listing: DumpListing, read: ReadFiles<'_>) -> DumpIndex {

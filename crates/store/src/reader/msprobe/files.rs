@@ -127,11 +127,8 @@ impl ProbeStep {
         };
         let parents = texts(tree::CONSTRUCT_FILE, format::parse_construct);
         let sources = texts(tree::STACK_FILE, format::parse_stack);
-        let dir = entry.path.parent().unwrap_or(Path::new("."));
-        // A relative path may lack the directories that identify it.
-        let absolute = crate::remote::absolute(dir);
         Some(ProbeStep {
-            place: ProbePlace::from_dir(absolute.as_deref().unwrap_or(dir)),
+            place: place_of(&entry.path),
             entry,
             dump,
             parents: parents.unwrap_or_default(),
@@ -152,6 +149,14 @@ pub(super) fn is_probe_dump(entry: &DumpEntry) -> bool {
     let mut head = Vec::new();
     let read = file.take(format::HEAD_BYTES as u64).read_to_end(&mut head);
     read.is_ok() && format::is_dump(&head)
+}
+
+/// The rank and the step of a file, by the directories above it.
+pub(super) fn place_of(path: &Path) -> ProbePlace {
+    let dir = path.parent().unwrap_or(Path::new("."));
+    // A relative path may lack the directories that identify it.
+    let absolute = crate::remote::absolute(dir);
+    ProbePlace::from_dir(absolute.as_deref().unwrap_or(dir))
 }
 
 fn read_json<T>(
