@@ -288,6 +288,28 @@ impl ComparedValues {
         }
     }
 
+    /// The differing outputs of a pair that are not evidence of a fault, whose slots the other side
+    /// has elsewhere.
+    fn excused_outputs(
+        &self,
+        pair: &RunPair,
+        operator: &OperatorResult,
+        is_certain: bool,
+        is_doubtful: bool,
+    ) -> Vec<usize> {
+        let slots = pair.slots.iter().enumerate();
+        let excused = slots.filter(|&(k, slot)| {
+            let result = &operator.slots[k];
+            let is_reshaped = is_certain && result.evidence == Evidence::Shape;
+            let is_partner = is_reshaped && self.are_equal(slot);
+            result.is_output()
+                && is_apart(result)
+                && !is_partner
+                && self.is_other_pair(slot, is_doubtful)
+        });
+        excused.map(|(k, _)| k).collect()
+    }
+
     /// Marks differing slots of a pair that are not evidence of a fault.
     fn note_pair(
         &self,
@@ -305,19 +327,7 @@ impl ComparedValues {
         let is_doubtful = !is_certain && self.is_doubtful(sides, pair, operator);
         // Slots of a pair are measured in its order, those that could not be read included.
         let slots = pair.slots.iter().enumerate();
-        let outputs: Vec<usize> = slots
-            .clone()
-            .filter(|&(k, slot)| {
-                let result = &operator.slots[k];
-                let is_reshaped = is_certain && result.evidence == Evidence::Shape;
-                let is_partner = is_reshaped && self.are_equal(slot);
-                result.is_output()
-                    && is_apart(result)
-                    && !is_partner
-                    && self.is_other_pair(slot, is_doubtful)
-            })
-            .map(|(k, _)| k)
-            .collect();
+        let outputs = self.excused_outputs(pair, operator, is_certain, is_doubtful);
         let n_apart = operator.outputs().filter(|slot| is_apart(slot)).count();
         // Nothing that such a pair reads has to agree, and nothing that operators of two types read
         // to make the same self.

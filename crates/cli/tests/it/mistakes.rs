@@ -210,7 +210,7 @@ fn files_of_another_kind() {
     }
 }
 
-/// What the command cannot do, another one can.
+/// Another command does what this one cannot.
 #[test]
 fn the_other_command_is_named() {
     let (code, _, errors) = text(opscope().args(["diff", "net:make", "net:other"]));

@@ -302,7 +302,7 @@ pub fn is_mindspore(entry: &DumpEntry) -> bool {
         || TensorFileName::parse(name).is_some()
 }
 
-/// What the directories above a file say.
+/// Rank, model and step of a file, by the directories above it.
 pub(crate) fn place_of(path: &Path) -> MindSporePlace {
     let dir = path.parent().unwrap_or(Path::new("."));
     // A relative path may lack the directories that identify it.

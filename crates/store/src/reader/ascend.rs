@@ -272,7 +272,7 @@ pub(super) fn table_record((entry, content): &ReadEntry) -> Option<IndexedTable>
     })
 }
 
-/// What the directories above a file say.
+/// Rank, model and step of a file, by the directories above it.
 fn origin_of(entry: &DumpEntry) -> PathOrigin {
     let dir = entry.path.parent().unwrap_or(Path::new("."));
     // A relative path may lack the directories that identify it.
