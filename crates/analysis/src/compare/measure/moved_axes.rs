@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::with_other_shape;
 use crate::compare::matching::{MatchedDumps, RunPair, SlotRef, is_same_type};
-use crate::compare::result::{Comparison, Evidence, SlotResult};
+use crate::compare::result::{Comparison, SlotResult, TensorSummary};
 
 /// Fails outputs that have as many axes as golden's, and their axes of one element elsewhere, of
 /// operators of one type that read the same shapes, and what is computed from them with such
@@ -40,12 +40,17 @@ fn is_of_one_type(sides: MatchedDumps<'_>, pair: &RunPair) -> bool {
     is_same_type(&sides.target.runs[target], &sides.golden.runs[golden])
 }
 
-/// Whether only the place of axes differs; another number of elements is a finding anyway.
+/// Whether elements were compared, and only the place of axes of one element differs.
 fn has_moved(slot: &SlotResult) -> bool {
     let [own, other] = [&slot.target, &slot.golden];
     let is_plain = slot.layout.is_none() && own.layout.is_none() && other.layout.is_none();
     is_plain
-        && slot.evidence != Evidence::Shape
+        && slot.evidence.is_measured()
         && own.shape.len() == other.shape.len()
         && own.shape != other.shape
+        && long_axes(own).eq(long_axes(other))
+}
+
+fn long_axes(tensor: &TensorSummary) -> impl Iterator<Item = &u64> {
+    tensor.shape.iter().filter(|size| **size != 1)
 }
