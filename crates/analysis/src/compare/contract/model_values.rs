@@ -341,7 +341,18 @@ impl<'a> ModelPlace<'a> {
             return Vec::new();
         }
         let mut unread = Vec::new();
-        for &run in &self.runs {
+        // What an operator writes to a part of a tensor is read as that tensor.
+        let inputs = self.runs.iter().flat_map(|&run| self.dump.inputs_of(run));
+        let written = inputs.filter_map(|slot| Some(self.dump.written_before(slot)?.1));
+        let read_as_whole: HashSet<&str> = written.collect();
+        let is_read = |run: usize| {
+            let known = self.dump.description_of(run);
+            known.is_some_and(|(_, graph, at)| {
+                let mut made = graph.operators[at].outputs.iter().flatten();
+                made.any(|name| read_as_whole.contains(&**name))
+            })
+        };
+        for &run in self.runs.iter().filter(|run| !is_read(**run)) {
             let execution = &self.dump.runs[run];
             // With other ranks there are other collectives.
             if execution.collective.is_some() {

@@ -39,6 +39,10 @@ impl OutputSearch<'_> {
                 },
                 (None, None) => match target.kept(output, golden) {
                     Some(kept) if kept.slot.is_none() => continue,
+                    None => match self.equal_unread(output, target) {
+                        Some(equal) => (Some(equal), ValuePairing::Value),
+                        None => (None, ValuePairing::Operator),
+                    },
                     kept => (kept, ValuePairing::Operator),
                 },
             };
@@ -59,6 +63,16 @@ impl OutputSearch<'_> {
             Some((Some(output.clone()), Some(kept), ValuePairing::Name))
         }));
         pairs
+    }
+
+    /// The target's output that has the values of one of golden's.
+    fn equal_unread(&self, output: &ModelOutput, target: &ModelPlace<'_>) -> Option<ModelOutput> {
+        let slot = output.slot.filter(|_| !output.is_updated)?;
+        let mut free = target.outputs.iter().filter(|other| {
+            let place = other.slot.filter(|_| !other.is_updated);
+            place.is_some_and(|place| self.agrees(place, slot))
+        });
+        free.next().cloned()
     }
 
     /// The target's output in place of one of golden's, where the partner of that is a value that
