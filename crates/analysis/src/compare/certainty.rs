@@ -119,6 +119,11 @@ fn of_cause(cause: Cause, operator: &OperatorResult) -> Certainty {
     if !matches!(cause, Cause::Own | Cause::Outside) {
         return Certainty::FirstDifference;
     }
+    // Of another shape nothing was compared.
+    let mut inputs = operator.inputs();
+    if inputs.any(|slot| slot.evidence == Evidence::Shape) {
+        return Certainty::FirstDifference;
+    }
     let mut inputs = operator.inputs();
     // A weight that is another one is what differs, and no reason to doubt.
     let is_cause = |slot: &SlotResult| cause == Cause::Outside && slot.level != VerdictLevel::Pass;
