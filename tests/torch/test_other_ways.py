@@ -92,6 +92,46 @@ class Experts(nn.Module):
         return y
 
 
+class Cached(nn.Module):
+    """Attention over a cache that each token is written to in place, or over the whole prompt at once."""
+
+    def __init__(self, *, is_whole: bool = False, late: int = 9) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.qkv, self.out = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, 4)
+        self.is_whole, self.late = is_whole, late
+
+    def forward(self, x: Tensor) -> Tensor:
+        n = x.shape[1]
+        if self.is_whole:
+            q, k, v = self.qkv(x).chunk(3, -1)
+            hidden = torch.ones(n, n, dtype=torch.bool).triu(1)
+            return self.out((q @ k.mT).masked_fill(hidden, -math.inf).softmax(-1) @ v)
+        keys, values, results = torch.zeros(len(x), n + 1, WIDTH), torch.zeros(len(x), n + 1, WIDTH), []
+        for i in range(n):
+            q, k, v = self.qkv(x[:, i : i + 1]).chunk(3, -1)
+            at = i + (i == self.late)
+            keys[:, at : at + 1] = k
+            values[:, at : at + 1] = v
+            results.append(self.out((q @ keys[:, : i + 1].mT).softmax(-1) @ values[:, : i + 1]))
+        return torch.cat(results, 1)
+
+
+class Narrow(nn.Module):
+    """A layer in a short dtype, or not."""
+
+    def __init__(self, *, is_narrow: bool) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.first, self.second, self.is_narrow = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH), is_narrow
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        with torch.autocast("cpu", torch.bfloat16, enabled=self.is_narrow):
+            y = self.second(x)
+        return y.float() * 0.01 + x
+
+
 def compare(tool: Binary, target: Path, golden: Path) -> tuple[int, str, dict[str, Any]]:
     """Exit code, report and result."""
     out = target.with_suffix(".json")
@@ -121,6 +161,35 @@ def test_equal_outputs_excuse_another_way(tmp_path: Path, tool: Binary, pair: Pa
     paths = [dumped(tmp_path / name, make(), x, data) for name, make in (("t", target), ("g", golden))]
     code, report, _ = compare(tool, *paths)
     assert code == PASSED, report
+
+
+CACHE = (lambda: Cached(), lambda: Cached(is_whole=True), (2, 6, WIDTH))
+
+
+@pytest.mark.parametrize("pair", [EXPERTS, CACHE, (CACHE[1], CACHE[0], CACHE[2])], ids=["experts", "cache", "whole"])
+def test_equal_results_suffice_where_little_else_was_compared(tmp_path: Path, tool: Binary, pair: Pair) -> None:
+    test_equal_outputs_excuse_another_way(tmp_path, tool, pair, "tensor")
+
+
+@pytest.mark.parametrize("data", ["tensor", "stats"])
+def test_a_write_to_another_place_is_named(tmp_path: Path, tool: Binary, data: str) -> None:
+    x = torch.randn(CACHE[2], generator=torch.Generator().manual_seed(1))
+    models = {"t": Cached(late=3), "g": Cached()}
+    paths = [dumped(tmp_path / name, model, x, data) for name, model in models.items()]
+    code, report, result = compare(tool, *paths)
+    assert code == FAILED
+    # The reader of the cache is innocent, and the cache is no weight.
+    assert "argument.2 is 4 here, 3 on the golden side" in report, report
+    assert "the weight" not in report
+    assert result["summary"]["certainty"] == ("measured" if data == "tensor" else "likely")
+
+
+def test_a_short_dtype_is_told_with_its_line(tmp_path: Path, tool: Binary) -> None:
+    x = torch.randn((2, WIDTH), generator=torch.Generator().manual_seed(1))
+    paths = [dumped(tmp_path / str(is_narrow), Narrow(is_narrow=is_narrow), x, "tensor") for is_narrow in (True, False)]
+    code, report, _ = compare(tool, *paths)
+    assert code == PASSED and report.startswith("WARN"), report
+    assert "it computes in bfloat16 here" in report and "in module second" in report, report
 
 
 FAULTS = {

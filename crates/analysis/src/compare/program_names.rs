@@ -71,7 +71,8 @@ pub(super) fn name_hidden_attributes(comparison: &mut Comparison, sides: Matched
     }
 }
 
-/// Sets the program's names of an operator that the verdict names and no row of the result has.
+/// Sets the program's names of an operator that the verdict names and no row of the result has, or
+/// one whose values agree.
 pub(super) fn name_places(comparison: &mut Comparison, dumps: [&ComparedDump; 2]) {
     let before_output = comparison.contract.before_output.as_deref();
     // Both sides may number an operator alike, so one that the target lacks is golden's alone.
@@ -81,18 +82,40 @@ pub(super) fn name_places(comparison: &mut Comparison, dumps: [&ComparedDump; 2]
     let summary = &mut comparison.summary;
     let points = [&mut summary.first_divergence, &mut summary.first_failure];
     for point in points.into_iter().flatten() {
-        let Some(name) = &point.name else { continue };
+        let Some(name) = &point.name else {
+            let operator = comparison.operators.get_mut(point.operator);
+            let run = operator.and_then(|operator| {
+                let is_open = operator.module.is_none() && operator.source.is_none();
+                Some((
+                    operator.target.last().cloned().filter(|_| is_open)?,
+                    operator,
+                ))
+            });
+            if let Some((name, operator)) = run {
+                let [module, source] = place_of(dumps[0], &name);
+                operator.module = module.map(Into::into);
+                operator.source = source.map(Into::into);
+            }
+            continue;
+        };
         let dump = dumps[usize::from(missing.contains(name))];
-        let mut runs = dump.runs.iter();
-        let run = runs.position(|run| OperatorName::for_execution(run) == *name);
-        [point.module, point.source] = run
-            .map(|run| dump.module_and_source(run))
-            .unwrap_or_default();
+        [point.module, point.source] = place_of(dump, name);
     }
 }
 
+/// The module and line of an operator.
+fn place_of(dump: &ComparedDump, name: &OperatorName) -> [Option<String>; 2] {
+    let mut runs = dump.runs.iter();
+    let run = runs.position(|run| OperatorName::for_execution(run) == *name);
+    run.map(|run| dump.module_and_source(run))
+        .unwrap_or_default()
+}
+
 /// The attributes of two operators of one type and framework that differ.
-fn differing_attributes(dumps: [&ComparedDump; 2], runs: [usize; 2]) -> Vec<AttributeDifference> {
+pub(super) fn differing_attributes(
+    dumps: [&ComparedDump; 2],
+    runs: [usize; 2],
+) -> Vec<AttributeDifference> {
     let [target, golden] = [0, 1].map(|i| {
         let framework = dumps[i].description_of(runs[i])?.1.opsets.is_empty();
         Some((framework, dumps[i].attributes_of(runs[i])?))

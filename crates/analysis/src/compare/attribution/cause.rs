@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use opscope_store::record::SlotSide;
 
 use super::kinds::{
-    ErrorGrowth, has_body, is_contracting, is_in_place, is_source, manner, plain_type,
+    ErrorGrowth, has_body, is_contracting, is_in_place, is_source, manner, moves_elements,
+    plain_type,
 };
 use super::{distance, slots};
 use crate::compare::flow::ResultSource;
@@ -68,7 +69,8 @@ pub(super) fn has_hidden_inputs(comparison: &Comparison) -> Vec<bool> {
                 .target
                 .last()
                 .is_some_and(|name| has_body(&name.op_type));
-            is_any || reads_reordered || has_body || names.any(is_skipped)
+            let is_moved = moves_what_differs(operator);
+            is_any || reads_reordered || has_body || is_moved || names.any(is_skipped)
         })
         .collect()
 }
@@ -83,6 +85,17 @@ fn reorders(operator: &OperatorResult) -> bool {
     });
     let is_known = outputs.any(|slot| slot.evidence == Evidence::Statistics);
     is_known && (is_reordering || exchanges_parts(operator))
+}
+
+/// Whether an operator moves elements as golden's does: if what it makes differs, so does what it
+/// reads, whatever the statistics of that are.
+fn moves_what_differs(operator: &OperatorResult) -> bool {
+    let target = operator.target.last();
+    let mut inputs = slots(operator, false);
+    operator.is_certain
+        && target.is_some_and(|name| moves_elements(&name.op_type))
+        && inputs.any(|slot| slot.evidence == Evidence::Statistics)
+        && !is_defined_otherwise(operator)
 }
 
 /// Whether an operator has other attributes than golden's, or another weight.

@@ -2,11 +2,13 @@
 
 use opscope_store::record::SlotSide;
 
-use super::Edges;
-use crate::compare::attribution::kinds::is_in_place;
-use crate::compare::matching::SlotRef;
+use super::{Edges, N_MEMBERS_MAX};
+use crate::compare::attribution::kinds::{is_in_place, moves_elements};
+use crate::compare::matching::{SlotRef, is_view_type};
+use crate::compare::program_names::differing_attributes;
 use crate::compare::result::{
-    Cause, Comparison, OperatorName, OperatorResult, PartingOperator, SlotKey, WiringChange,
+    Cause, Comparison, OperatorName, OperatorResult, PartingOperator, SlotKey, SlotResult,
+    VerdictLevel, WiringChange,
 };
 
 impl Edges<'_> {
@@ -25,6 +27,9 @@ impl Edges<'_> {
         }
         let operators = &comparison.operators;
         let readers = operators.iter().filter_map(|reader| {
+            if let Some(found) = self.written_elsewhere(reader, operators) {
+                return Some((reader.index, found));
+            }
             let writer = self.writer_through_view(reader)?;
             let name = OperatorName::for_execution(&self.dumps[0].runs[writer]);
             // One without a partner has no row.
@@ -57,6 +62,54 @@ impl Edges<'_> {
             let made = *self.pairs[maker].target.last()?;
             (writes && made < writer).then_some(writer)
         })
+    }
+
+    /// The view through which the last writer wrote the same as golden's to another part of what an
+    /// operator reads. Statistics of the whole may be the same.
+    fn written_elsewhere(
+        &self,
+        reader: &OperatorResult,
+        operators: &[OperatorResult],
+    ) -> Option<PartingOperator> {
+        let is_apart = reader.slots.iter().any(SlotResult::is_apart);
+        let mut slots = self.pairs[reader.index].slots.iter().filter(|_| is_apart);
+        slots.find_map(|slot| {
+            let writers = [
+                self.dumps[0].writer_of(slot.target)?,
+                self.dumps[1].writer_of(slot.golden)?,
+            ];
+            let row = self.row_of(writers)?;
+            let mut written = operators[row].inputs().skip(1).peekable();
+            written.peek()?;
+            if !written.all(|slot| slot.level == VerdictLevel::Pass) {
+                return None;
+            }
+            let mut views = writers;
+            for _ in 0..N_MEMBERS_MAX {
+                let made = [0, 1].map(|side| {
+                    let first = self.dumps[side].inputs_of(views[side]).next()?;
+                    let made = self.dumps[side].producer_of(first)?;
+                    let op_type = &self.dumps[side].runs[made.run].op_type;
+                    let is_view = is_view_type(op_type) || moves_elements(op_type);
+                    (is_view && !is_in_place(op_type)).then_some(made.run)
+                });
+                views = [made[0]?, made[1]?];
+                let view = &operators[self.row_of(views)?];
+                let is_given = view.inputs().all(|slot| slot.level == VerdictLevel::Pass);
+                if is_given && !differing_attributes(self.dumps, views).is_empty() {
+                    let mut found = overwriting(view.index, view.target.last()?.clone(), reader)?;
+                    found.others.clear();
+                    return Some(found);
+                }
+            }
+            None
+        })
+    }
+
+    /// The index of the result on an execution of each side.
+    fn row_of(&self, [target, golden]: [usize; 2]) -> Option<usize> {
+        let row = self.operators[0].get(&target).copied()?;
+        (self.operators[1].get(&golden) == Some(&row)).then_some(row)
     }
 
     /// The operator that overwrote in place the value that the input reads on the golden side.

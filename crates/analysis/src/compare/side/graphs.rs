@@ -339,7 +339,9 @@ impl ComparedDump {
             .value_read(slot)
             .filter(|_| self.producer_of(slot).is_none());
         read.is_some_and(|(file, name)| {
-            self.described.files[file].made.contains(name) || self.is_between_graphs(file, slot)
+            self.described.files[file].made.contains(name)
+                || self.is_rewritten(slot)
+                || self.is_between_graphs(file, slot)
         })
     }
 
@@ -375,6 +377,13 @@ impl ComparedDump {
         Some((file, name.rsplit_once('@')?.0))
     }
 
+    /// Whether an input is what an operator of the graph made, after its memory was written to
+    /// through another tensor.
+    pub fn is_rewritten(&self, slot: SlotRef) -> bool {
+        let written = self.written_before(slot);
+        written.is_some_and(|(file, name)| self.described.files[file].made.contains(name))
+    }
+
     /// Whether an input is a constant of its graph, and no input of the model.
     pub fn is_constant(&self, slot: SlotRef) -> bool {
         self.constant_of(slot).is_some()
@@ -385,7 +394,8 @@ impl ComparedDump {
         let (file, name) = self.value_read(slot)?;
         let file = &self.described.files[file];
         let is_given = file.made.contains(name) || file.graph.arguments.contains(name);
-        (!is_given && self.producer_of(slot).is_none()).then_some(name.as_str())
+        let is_made = is_given || self.producer_of(slot).is_some() || self.is_rewritten(slot);
+        (!is_made).then_some(name.as_str())
     }
 
     /// The name of the value that an input is, and the file that has its graph.

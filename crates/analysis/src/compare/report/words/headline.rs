@@ -6,7 +6,7 @@ use super::{
 };
 use opscope_store::record::SlotSide;
 
-use crate::compare::attribution::kinds::plain_type;
+use crate::compare::attribution::kinds::{is_in_place, plain_type};
 use crate::compare::result::{
     Cause, Certainty, Comparison, Conclusion, DivergencePoint, Evidence, NarrowOperator,
     OperatorName, OperatorResult, PartingOperator, QuantisedLoss, SkipReason, SkipSide,
@@ -336,6 +336,8 @@ fn parting_words(parting: &PartingOperator) -> Option<&'static str> {
         Some(WiringChange::Missing) => {
             Some("the target has no such operator between values that agree and what differs")
         }
+        // The part of a tensor that is written to.
+        Some(WiringChange::Overwrites) if !is_in_place(&parting.name.op_type) => None,
         Some(WiringChange::Overwrites) => {
             Some("it writes in place to a value that is read again afterwards")
         }

@@ -124,7 +124,8 @@ impl ComparedDump {
             return Some(name.clone());
         }
         let value = operator.inputs.get(position)?.as_ref()?;
-        let is_made = MADE_NAMES.iter().any(|start| value.starts_with(start));
+        let is_made =
+            MADE_NAMES.iter().any(|start| value.starts_with(start)) || self.is_rewritten(slot);
         (graph.constants.contains(value) && !is_made).then(|| value.clone())
     }
 
