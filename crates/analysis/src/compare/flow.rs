@@ -291,7 +291,7 @@ mod tests {
             ..OperatorName::default()
         };
         OperatorResult {
-            target: vec![name],
+            target: [name].into(),
             slots,
             ..OperatorResult::default()
         }

@@ -46,6 +46,8 @@ use board::Board;
 use opscope_store::record::SlotSide;
 use opscope_tensor::Layout;
 use places::PlaceScopes;
+use smallvec::SmallVec;
+use thin_vec::ThinVec;
 
 pub use super::side::SlotRef;
 
@@ -222,7 +224,7 @@ impl Matching {
         let mut pairs = pairs
             .by_ref()
             .take_while(|pair| pair.target.first().copied() == Some(target));
-        pairs.find(|pair| pair.target == [target] && pair.golden == [golden])
+        pairs.find(|pair| pair.target[..] == [target] && pair.golden[..] == [golden])
     }
 }
 
@@ -230,15 +232,15 @@ impl Matching {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunPair {
     /// Executions of the target, as indices into its runs, in order.
-    pub target: Vec<usize>,
+    pub target: SmallVec<[usize; 1]>,
     /// Executions of the golden side.
-    pub golden: Vec<usize>,
+    pub golden: SmallVec<[usize; 1]>,
     /// The evidence of the match.
     pub how: MatchEvidence,
     /// Slots that are compared.
     pub slots: Vec<SlotPair>,
     /// Slots without a partner.
-    pub missing: Vec<MissingSlot>,
+    pub missing: ThinVec<MissingSlot>,
 }
 
 /// The evidence for a match of executions.

@@ -218,10 +218,8 @@ fn take(
 fn operator(sides: MatchedDumps<'_>, index: usize, pair: &RunPair) -> OperatorResult {
     let sides_of_pair = [(sides.target, &pair.target), (sides.golden, &pair.golden)];
     let [target, golden] = sides_of_pair.map(|(side, runs)| {
-        let mut names = Vec::with_capacity(runs.len());
         let runs = runs.iter().filter_map(|&run| side.runs.get(run));
-        names.extend(runs.map(OperatorName::for_execution));
-        names
+        runs.map(OperatorName::for_execution).collect()
     });
     OperatorResult {
         index,

@@ -1,8 +1,9 @@
 //! The numbers of a comparison by name.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use opscope_tensor::difference::TensorDifference;
@@ -18,21 +19,47 @@ use super::party::Party;
 /// Copies share their memory, and nearly all slots of a comparison share the list of metrics. An
 /// output and the inputs that it becomes have equal values, which are shared as well.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Metrics {
+pub struct Metrics(Option<Arc<NamedValues>>);
+
+#[derive(Debug, PartialEq)]
+struct NamedValues {
     names: Arc<[MetricId]>,
-    values: Arc<[f64]>,
+    values: Box<[f64]>,
 }
 
 /// Lists of metrics that a thread remembers: comparisons have one for each kind of dtype and of
 /// evidence.
 const N_LISTS_MAX: usize = 8;
 
-/// Lists of values that a thread remembers.
-const N_VALUES_MAX: usize = 1 << 14;
+/// Metrics that a thread remembers, to share those with equal values.
+const N_VALUES_MAX: usize = 1 << 16;
 
 thread_local! {
     static LISTS: RefCell<Vec<Arc<[MetricId]>>> = const { RefCell::new(Vec::new()) };
-    static VALUES: RefCell<HashMap<Vec<u64>, Arc<[f64]>>> = RefCell::default();
+    static VALUES: RefCell<HashSet<SameBits>> = RefCell::default();
+}
+
+/// Metrics that are equal if all their values have the same bits.
+struct SameBits(Arc<NamedValues>);
+
+impl SameBits {
+    fn bits(&self) -> impl Iterator<Item = u64> {
+        self.0.values.iter().map(|value| value.to_bits())
+    }
+}
+
+impl PartialEq for SameBits {
+    fn eq(&self, other: &SameBits) -> bool {
+        self.0.names == other.0.names && self.bits().eq(other.bits())
+    }
+}
+
+impl Eq for SameBits {}
+
+impl Hash for SameBits {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.bits().for_each(|bits| bits.hash(state));
+    }
 }
 
 /// A list of metrics, in memory that it shares with equal ones.
@@ -49,51 +76,50 @@ fn shared(names: impl Iterator<Item = MetricId>) -> Arc<[MetricId]> {
     })
 }
 
-/// Values, in memory that they share with values of the same bits.
-fn shared_values(values: impl Iterator<Item = f64>) -> Arc<[f64]> {
-    let bits: Vec<u64> = values.map(f64::to_bits).collect();
-    VALUES.with_borrow_mut(|known| {
-        if let Some(known) = known.get(&bits) {
-            return known.clone();
-        }
-        if known.len() >= N_VALUES_MAX {
-            known.clear();
-        }
-        let new: Arc<[f64]> = bits.iter().copied().map(f64::from_bits).collect();
-        known.insert(bits, new.clone());
-        new
-    })
-}
-
 impl From<Vec<(MetricId, f64)>> for Metrics {
     fn from(all: Vec<(MetricId, f64)>) -> Metrics {
-        Metrics {
-            names: shared(all.iter().map(|(metric, _)| *metric)),
-            values: shared_values(all.iter().map(|(_, value)| *value)),
+        if all.is_empty() {
+            return Metrics::default();
         }
+        let new = SameBits(Arc::new(NamedValues {
+            names: shared(all.iter().map(|(metric, _)| *metric)),
+            values: all.iter().map(|(_, value)| *value).collect(),
+        }));
+        VALUES.with_borrow_mut(|known| {
+            if let Some(known) = known.get(&new) {
+                return Metrics(Some(known.0.clone()));
+            }
+            if known.len() >= N_VALUES_MAX {
+                known.clear();
+            }
+            let metrics = Metrics(Some(new.0.clone()));
+            known.insert(new);
+            metrics
+        })
     }
 }
 
 impl Metrics {
     /// The metrics with their values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (MetricId, f64)> + Clone {
-        self.names.iter().copied().zip(self.values.iter().copied())
+        let all = self.0.iter();
+        all.flat_map(|all| all.names.iter().copied().zip(all.values.iter().copied()))
     }
 
     /// Which metrics there are.
     pub fn names(&self) -> &[MetricId] {
-        &self.names
+        self.0.as_ref().map_or(&[], |all| &all.names)
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+        self.names().is_empty()
     }
 
     /// The value of a metric, if there is one.
     pub fn get(&self, metric: MetricId) -> Option<f64> {
-        let position = self.names.iter().position(|known| *known == metric)?;
-        self.values.get(position).copied()
+        let position = self.names().iter().position(|known| *known == metric)?;
+        self.0.as_ref()?.values.get(position).copied()
     }
 
     /// The value of the metric with a name in results, if there is one.
@@ -202,7 +228,7 @@ struct StoredNumber(#[serde(with = "super::number")] f64);
 
 impl Serialize for Metrics {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let mut map = to.serialize_map(Some(self.names.len()))?;
+        let mut map = to.serialize_map(Some(self.names().len()))?;
         for (name, value) in self.iter() {
             map.serialize_entry(&name, &StoredNumber(value))?;
         }
@@ -237,6 +263,12 @@ impl<'de> Deserialize<'de> for Metrics {
 mod tests {
     use super::*;
 
+    impl Metrics {
+        fn is_shared_with(&self, other: &Metrics) -> bool {
+            self.0.as_ref().map(Arc::as_ptr) == other.0.as_ref().map(Arc::as_ptr)
+        }
+    }
+
     #[test]
     fn equal_values_share_memory_and_others_do_not() {
         let metrics =
@@ -248,7 +280,7 @@ mod tests {
             (0.5, 0.25, false),
         ] {
             let [a, b] = [a, b].map(metrics);
-            assert_eq!(Arc::ptr_eq(&a.values, &b.values), is_shared, "{a:?} {b:?}");
+            assert_eq!(a.is_shared_with(&b), is_shared, "{a:?} {b:?}");
         }
         // Forgetting changes no value.
         for i in 0..=N_VALUES_MAX {

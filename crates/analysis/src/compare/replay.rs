@@ -224,7 +224,7 @@ fn judge_slots(name: &OperatorName, slots: &mut Vec<SlotResult>, thresholds: &Th
     // limits of the lists with outputs.
     let mut comparison = Comparison {
         operators: vec![OperatorResult {
-            target: vec![name.clone()],
+            target: [name.clone()].into(),
             slots: std::mem::take(slots),
             ..OperatorResult::default()
         }],

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use opscope_store::SharedText;
 use opscope_store::record::SlotSide;
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use thin_vec::ThinVec;
 
 use super::whole::RankRules;
@@ -122,9 +123,9 @@ pub struct OperatorResult {
     /// Position in the list, from 0: the order of execution of the target.
     pub index: usize,
     /// The target's operators: one, or several that were fused on the other side.
-    pub target: Vec<OperatorName>,
+    pub target: SmallVec<[OperatorName; 1]>,
     /// The golden side's operators.
-    pub golden: Vec<OperatorName>,
+    pub golden: SmallVec<[OperatorName; 1]>,
     /// The evidence that brought them together.
     pub how: PairingEvidence,
     /// The certainty of a guessed pair, from 0 to 1.

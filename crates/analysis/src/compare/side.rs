@@ -350,7 +350,7 @@ impl ComparedDump {
         };
         let slot = ExecutionSlot::from_record(record, &mut known.facts);
         let of_run = &mut self.runs[run];
-        if let Some(original) = &slot.original {
+        if let Some(original) = slot.original() {
             of_run.original_names.push(original.0.clone());
         }
         of_run.slots.push(slot);
@@ -489,7 +489,9 @@ impl ComparedDump {
                 .filter(|slot| slot.side == record::SlotSide::Output)
             {
                 let known = outputs.get(slot.index as usize).cloned().flatten();
-                slot.original = slot.original.take().or(known.map(Box::new));
+                if let Some(original) = known.filter(|_| slot.original().is_none()) {
+                    slot.set_original(original);
+                }
             }
         }
     }

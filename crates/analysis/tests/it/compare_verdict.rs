@@ -73,7 +73,7 @@ fn judged(slot: SlotResult, op_type: &str, thresholds: &Thresholds) -> OperatorR
     };
     let mut comparison = Comparison {
         operators: vec![OperatorResult {
-            target: vec![name],
+            target: [name].into(),
             slots: vec![slot],
             ..OperatorResult::default()
         }],

@@ -30,13 +30,13 @@ pub type StatisticCell<'a> = (&'a str, Option<Cow<'a, str>>);
 
 /// Statistics and digests in the order of their columns. Copies share their memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TensorStatistics(Option<StoredStatistics>);
+pub struct TensorStatistics(Option<Arc<StoredStatistics>>);
 
 /// Numbers take a fifth of the memory of their texts, and are kept if a dump has them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 enum StoredStatistics {
-    Numbers(Arc<RowNumbers>),
-    Texts(Arc<TableTexts>),
+    Numbers(RowNumbers),
+    Texts(Box<TableTexts>),
 }
 
 /// Statistics and digest of a row of the native form.
@@ -68,12 +68,12 @@ impl TensorStatistics {
         };
         // Most tensors of a dump of elements have none, which take no memory.
         let is_known = numbers.stats.is_some() || numbers.digest.is_some();
-        TensorStatistics(is_known.then(|| StoredStatistics::Numbers(Arc::new(numbers))))
+        TensorStatistics(is_known.then(|| Arc::new(StoredStatistics::Numbers(numbers))))
     }
 
     /// Whether these are the statistics of a row that has a digest alone.
     pub(super) fn is_digest_of(&self, row: &SlotRow) -> bool {
-        match &self.0 {
+        match self.0.as_deref() {
             Some(StoredStatistics::Numbers(known)) => {
                 known.stats.is_none() && row.stats().is_none() && known.digest == row.digest
             }
@@ -88,7 +88,7 @@ impl TensorStatistics {
 
     /// Titles and texts. Numbers have as many digits as bring them back.
     pub fn iter(&self) -> impl Iterator<Item = StatisticCell<'_>> {
-        let (numbers, texts) = match &self.0 {
+        let (numbers, texts) = match self.0.as_deref() {
             Some(StoredStatistics::Numbers(numbers)) => (Some(numbers.cells()), None),
             Some(StoredStatistics::Texts(texts)) => (None, Some(texts.cells())),
             None => (None, None),
@@ -100,7 +100,7 @@ impl TensorStatistics {
 
     /// The numbers, where the dump has them as such and not as texts.
     pub fn numbers(&self) -> Option<StatisticsCells> {
-        match &self.0 {
+        match self.0.as_deref() {
             Some(StoredStatistics::Numbers(known)) => {
                 known.stats.as_ref().map(StatisticsCells::from)
             }
@@ -192,11 +192,12 @@ impl FromIterator<(String, Option<String>)> for TensorStatistics {
         });
         // Room that the text grew into is given back: there are millions of these.
         let texts = texts.into_boxed_str();
-        TensorStatistics(Some(StoredStatistics::Texts(Arc::new(TableTexts {
+        let table = TableTexts {
             titles,
             texts,
             ends,
-        }))))
+        };
+        TensorStatistics(Some(Arc::new(StoredStatistics::Texts(Box::new(table)))))
     }
 }
 

@@ -1,7 +1,5 @@
 //! Questions about the values that two matched slots show.
 
-use std::collections::HashSet;
-
 use super::values::ValueIndex;
 use super::{ComparedValues, folding, is_made_by_partners};
 use crate::compare::matching::{MatchedDumps, SlotPair, SlotRef};
@@ -40,7 +38,7 @@ impl ComparedValues {
     pub(super) fn may_be_inner(
         &self,
         sides: MatchedDumps<'_>,
-        paired: &HashSet<[SlotRef; 2]>,
+        paired: &[[SlotRef; 2]],
         slot: &SlotPair,
     ) -> bool {
         !self.is_elsewhere(slot) && !is_made_by_partners(sides, paired, slot)

@@ -15,13 +15,17 @@ use crate::compare::side::{ExecutionSlot, RunPlace};
 /// Bytes of the outputs of golden's operators, each value once, and how many of them were compared.
 /// Values with only NaN count as not compared.
 pub(super) fn output_bytes(comparison: &Comparison, sides: MatchedDumps<'_>) -> [u64; 2] {
-    let mut compared: HashSet<SlotRef> = HashSet::new();
+    // Sorted: a set of all outputs takes several times the memory.
+    let mut compared: Vec<SlotRef> = Vec::new();
     let mut runs: Vec<usize> = Vec::new();
     for (pair, operator) in sides.matching.pairs.iter().zip(&comparison.operators) {
         runs.extend(&pair.golden);
         for (slots, result) in pair.slots.iter().zip(&operator.slots) {
-            if result.evidence != Evidence::None && !is_all_nan(result) {
-                compared.insert(slots.golden);
+            let is_compared = result.evidence != Evidence::None && !is_all_nan(result);
+            let SlotRef { run, slot } = slots.golden;
+            let side = sides.golden.runs[run].slots[slot].side;
+            if is_compared && side == SlotSide::Output {
+                compared.push(slots.golden);
             }
         }
     }
@@ -31,6 +35,7 @@ pub(super) fn output_bytes(comparison: &Comparison, sides: MatchedDumps<'_>) -> 
     runs.extend(unmatched.map(|unmatched| unmatched.run));
     runs.sort_unstable();
     runs.dedup();
+    compared.sort_unstable();
     let mut bytes = [0; 2];
     for run in runs {
         let execution = &sides.golden.runs[run];
@@ -42,7 +47,7 @@ pub(super) fn output_bytes(comparison: &Comparison, sides: MatchedDumps<'_>) -> 
             if tensor.side == SlotSide::Output {
                 let n_bytes = n_bytes(tensor);
                 bytes[0] = u64::saturating_add(bytes[0], n_bytes);
-                if compared.contains(&SlotRef { run, slot }) {
+                if compared.binary_search(&SlotRef { run, slot }).is_ok() {
                     bytes[1] = u64::saturating_add(bytes[1], n_bytes);
                 }
             }

@@ -10,7 +10,7 @@ use crate::compare::party::Party;
 pub(super) struct KnownPairs<'a> {
     matching: &'a Matching,
     /// The operator and the slot in its list, sorted by the target's slot, and by golden's.
-    places: [Vec<[usize; 2]>; 2],
+    places: [Vec<[u32; 2]>; 2],
 }
 
 /// The partner of a slot, and where they are compared: the operator and the slot in its list.
@@ -23,7 +23,9 @@ impl<'a> KnownPairs<'a> {
         let places = Party::BOTH.map(|party| {
             let mut places = Vec::with_capacity(n_slots);
             for (operator, pair) in matching.pairs.iter().enumerate() {
-                places.extend((0..pair.slots.len()).map(|slot| [operator, slot]));
+                // More of them than 32 bits count are more than memory holds.
+                let slots = (0..pair.slots.len()).map(|slot| [operator, slot].map(|at| at as u32));
+                places.extend(slots);
             }
             // Of equal slots the last pair stays the last.
             places.sort_by_key(|&place| slot_at(matching, place, party));
@@ -38,7 +40,8 @@ impl<'a> KnownPairs<'a> {
         let end = places.partition_point(|&place| slot_at(self.matching, place, party) <= slot);
         let place = *places[..end].last()?;
         let is_there = slot_at(self.matching, place, party) == slot;
-        is_there.then(|| (slot_at(self.matching, place, party.other()), place))
+        let partner = slot_at(self.matching, place, party.other());
+        is_there.then(|| (partner, place.map(|at| at as usize)))
     }
 
     /// Where two slots are compared with each other.
@@ -48,7 +51,8 @@ impl<'a> KnownPairs<'a> {
     }
 }
 
-fn slot_at(matching: &Matching, [operator, slot]: [usize; 2], party: Party) -> SlotRef {
+fn slot_at(matching: &Matching, place: [u32; 2], party: Party) -> SlotRef {
+    let [operator, slot] = place.map(|at| at as usize);
     let slots = &matching.pairs[operator].slots[slot];
     party.pick(slots.target, slots.golden)
 }

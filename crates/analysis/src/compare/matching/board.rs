@@ -448,6 +448,7 @@ impl<'a> Board<'a> {
 
     /// Everything in order.
     pub(super) fn finish(mut self) -> Matching {
+        self.pairs.shrink_to_fit();
         // An archive of values lists them in any order, and golden's operators are in theirs.
         let [target, golden] = self.sides;
         let is_listed = |side: &ComparedDump| side.runs.iter().all(OperatorExecution::is_value);

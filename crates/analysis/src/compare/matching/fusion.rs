@@ -59,7 +59,7 @@ fn origins(
         }
         let position = usize::try_from(slot.index).ok();
         let by_rule = rule.and_then(|rule| rule.outputs.get(position?)?.clone());
-        let origin = by_rule.or_else(|| slot.original.as_deref().cloned());
+        let origin = by_rule.or_else(|| slot.original().cloned());
         known.extend(origin.map(|origin| ((run, slot.index), origin)));
     }
     known

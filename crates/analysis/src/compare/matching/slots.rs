@@ -51,8 +51,8 @@ pub(super) fn first_extents(run: &OperatorExecution, may_be_input: bool) -> Opti
 pub(super) fn is_made_up(sides: [&ComparedDump; 2], i: usize, slot: &ExecutionSlot) -> bool {
     let known = &sides[1 - i].value_names;
     // Without a description of the original graph every value would pass for made up.
-    let made = slot.made_value.as_ref().filter(|_| !known.is_empty());
-    slot.original.is_none() && made.is_some_and(|name| !known.contains(name.as_str()))
+    let made = slot.made_value().filter(|_| !known.is_empty());
+    slot.original().is_none() && made.is_some_and(|name| !known.contains(name.as_str()))
 }
 
 /// Partners whose slots belong together by side and position, apart from those that are given.
@@ -95,11 +95,11 @@ pub(super) fn one_to_one(
     }
     found.sort_unstable();
     RunPair {
-        target: vec![runs[0]],
-        golden: vec![runs[1]],
+        target: [runs[0]].into(),
+        golden: [runs[1]].into(),
         how,
         slots: found.into_iter().map(|two| described(sides, two)).collect(),
-        missing: without_partner(sides, runs, &is_used),
+        missing: without_partner(sides, runs, &is_used).into(),
     }
 }
 

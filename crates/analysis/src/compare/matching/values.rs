@@ -111,7 +111,7 @@ fn pair_of(board: &Board<'_>, side: usize, values: &[MadeValue], maker: usize) -
     }
     let mut runs = [
         values.iter().map(|(value, _)| *value).collect(),
-        vec![maker],
+        [maker].into(),
     ];
     runs.rotate_left(side);
     let [target, golden] = runs;
@@ -122,6 +122,6 @@ fn pair_of(board: &Board<'_>, side: usize, values: &[MadeValue], maker: usize) -
         golden,
         how: MatchEvidence::Name,
         slots,
-        missing: left,
+        missing: left.into(),
     }
 }

@@ -50,7 +50,7 @@ pub fn node_notes(comparison: &Comparison, side: Party) -> NodeNotes<'_> {
             if is_new || badness(operator.level) > badness(note.level) {
                 note.level = operator.level;
                 note.cause = operator.cause;
-                note.partners.clone_from(others);
+                note.partners = others.to_vec();
             }
             // Executions without a number leave the others' as they are.
             let both = [note.difference, difference].into_iter().flatten();
@@ -165,8 +165,8 @@ mod tests {
             ..OperatorName::default()
         };
         OperatorResult {
-            target: vec![named.clone()],
-            golden: vec![named],
+            target: [named.clone()].into(),
+            golden: [named].into(),
             level,
             error: Some(OwnError {
                 outputs: error,

@@ -84,8 +84,8 @@ mod tests {
 
     fn pair(target: OperatorName, golden: OperatorName) -> OperatorResult {
         OperatorResult {
-            target: vec![target],
-            golden: vec![golden],
+            target: [target].into(),
+            golden: [golden].into(),
             ..OperatorResult::default()
         }
     }

@@ -4,6 +4,7 @@
 //! searched in the directories above each file, so that a part of a dump has them too.
 
 mod origin;
+mod producers;
 mod wiring;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -17,6 +18,7 @@ use opscope_store::tree::own::graphs_dir;
 use opscope_store::{StoreError, record, remote};
 
 pub(crate) use self::origin::written_tensors;
+use self::producers::Producers;
 use super::super::matching::SlotRef;
 use super::{ComparedDump, OperatorExecution};
 use crate::error_chain::chain;
@@ -31,8 +33,8 @@ const N_FILES_MAX: usize = 4096;
 pub struct DumpGraphs {
     files: Vec<DescribedGraph>,
     /// By run: which file, and which of its operators.
-    of_run: Vec<Option<(usize, usize)>>,
-    producers: HashMap<SlotRef, SlotRef>,
+    of_run: Vec<Option<(u32, u32)>>,
+    producers: Producers,
 }
 
 /// A description with an index by name.
@@ -147,8 +149,7 @@ impl DumpGraphs {
     }
 
     fn move_producers(&mut self, numbers: &[Option<usize>]) {
-        let producers = std::mem::take(&mut self.producers).into_iter();
-        let moved = producers.filter_map(|(reader, maker)| {
+        let moved = self.producers.iter().filter_map(|(reader, maker)| {
             let [reader, maker] = [reader, maker].map(|at| {
                 let run = (*numbers.get(at.run)?)?;
                 Some(SlotRef { run, ..at })
@@ -208,7 +209,12 @@ impl DumpGraphs {
 
     /// The operator that a run is of: the only one, or the one of the graph that is named after the
     /// model.
-    fn find(&self, dir: &FilesOfDir, run: &OperatorExecution) -> Option<(usize, usize)> {
+    fn find(&self, dir: &FilesOfDir, run: &OperatorExecution) -> Option<(u32, u32)> {
+        let (file, operator) = self.operator_of(dir, run)?;
+        Some((file.try_into().ok()?, operator.try_into().ok()?))
+    }
+
+    fn operator_of(&self, dir: &FilesOfDir, run: &OperatorExecution) -> Option<(usize, usize)> {
         let key = (clean_name(&run.op_type), clean_name(&run.op_name));
         let files = dir.by_name.get(&key)?;
         let found = files.iter().filter_map(|&file| {
@@ -244,8 +250,14 @@ impl DumpGraphs {
     }
 
     fn of_run(&self, run: usize) -> Option<(usize, &GraphOperator)> {
-        let (file, operator) = (*self.of_run.get(run)?)?;
+        let (file, operator) = self.place_of(run)?;
         Some((file, &self.files[file].graph.operators[operator]))
+    }
+
+    /// Which file has a run's operator, and which of its operators that is.
+    fn place_of(&self, run: usize) -> Option<(usize, usize)> {
+        let (file, operator) = (*self.of_run.get(run)?)?;
+        Some((file as usize, operator as usize))
     }
 }
 
@@ -272,10 +284,9 @@ impl ComparedDump {
             ] {
                 let is_present: Vec<bool> = values.iter().map(Option::is_some).collect();
                 for (slot, position) in positions(run, side, &is_present) {
-                    run.slots[slot].made_value = values
-                        .get(position)
-                        .and_then(Option::as_ref)
-                        .map(Into::into);
+                    if let Some(name) = values.get(position).and_then(Option::as_ref) {
+                        run.slots[slot].set_made_value(name.into());
+                    }
                 }
             }
         }
@@ -314,12 +325,16 @@ impl ComparedDump {
     /// The output that an input of a run reads, from a run of the same rank, model and step; `None`
     /// if no graph has it or it is not in the dump.
     pub fn producer_of(&self, slot: SlotRef) -> Option<SlotRef> {
-        self.described.producers.get(&slot).copied()
+        self.described.producers.get(slot)
     }
 
     /// The outputs that an operator of the same rank, model and step reads, according to graphs.
     pub fn read_outputs(&self) -> HashSet<SlotRef> {
-        self.described.producers.values().copied().collect()
+        self.described
+            .producers
+            .iter()
+            .map(|(_, made)| made)
+            .collect()
     }
 
     /// Whether nothing says what any operator reads.
@@ -366,8 +381,8 @@ impl ComparedDump {
             let mut names = operator.outputs.iter();
             names.any(|name| name.as_deref() == Some(written))
         })?;
-        let mut runs = self.described.of_run.iter();
-        runs.position(|described| *described == Some((file, writer)))
+        let mut runs = 0..self.runs.len();
+        runs.find(|&run| self.described.place_of(run) == Some((file, writer)))
     }
 
     /// The value that an input was, or shared its memory with, before that was written to, and the
@@ -414,7 +429,7 @@ impl ComparedDump {
     /// The description of a run's graph next to the dump, with its file and the index of the run's
     /// operator.
     pub fn description_of(&self, run: usize) -> Option<(&Path, &GraphFile, usize)> {
-        let (file, operator) = (*self.described.of_run.get(run)?)?;
+        let (file, operator) = self.described.place_of(run)?;
         let file = &self.described.files[file];
         Some((&file.path, &file.graph, operator))
     }

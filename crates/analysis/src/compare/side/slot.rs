@@ -22,10 +22,6 @@ pub struct ExecutionSlot {
     pub side: record::SlotSide,
     /// Which one.
     pub index: u32,
-    /// Name and output of the operator before fusion, where the dump says.
-    pub original: Option<Box<(String, u32)>>,
-    /// Name of the value in a graph that an engine made of a model; none of other graphs' values.
-    pub made_value: Option<SharedText>,
     /// Statistics and digests that the dump has: title of the column, and the text if there is a
     /// value.
     pub statistics: TensorStatistics,
@@ -33,11 +29,19 @@ pub struct ExecutionSlot {
     offset: u64,
     /// Which tensor of its file it is; none of a damaged one.
     place: Option<(record::SlotSide, u32)>,
-    held: Option<HeldElements>,
-    /// The parts that it is put together from, if it is; or why that is impossible. Most have none,
-    /// which takes the memory of a pointer.
-    parts: Option<Box<Result<Arc<WholeTensor>, Arc<str>>>>,
+    /// Most have none of these, which takes the memory of a pointer.
+    rare: Option<Box<RareFacts>>,
     facts: Arc<SlotFacts>,
+}
+
+/// Facts that only few slots have.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct RareFacts {
+    original: Option<(String, u32)>,
+    made_value: Option<SharedText>,
+    held: Option<HeldElements>,
+    /// The parts that it is put together from, or why that is impossible.
+    parts: Option<Result<Arc<WholeTensor>, Arc<str>>>,
 }
 
 /// Replaces the place of a slot in shared facts.
@@ -106,13 +110,10 @@ impl ExecutionSlot {
         ExecutionSlot {
             side,
             index,
-            original: None,
-            made_value: None,
             statistics: TensorStatistics::default(),
             offset: NO_OFFSET,
             place: None,
-            held: None,
-            parts: None,
+            rare: None,
             facts: Arc::new(facts),
         }
     }
@@ -124,7 +125,7 @@ impl ExecutionSlot {
         slot.shape = Some(whole.shape.clone());
         slot.n_bytes = whole.n_bytes();
         slot.has_elements = true;
-        slot.parts = Some(Box::new(Ok(whole)));
+        slot.rare().parts = Some(Ok(whole));
         slot
     }
 
@@ -136,7 +137,7 @@ impl ExecutionSlot {
         slot.problem.clone_from(&first.problem);
         slot.shape = None;
         slot.has_elements = false;
-        slot.parts = Some(Box::new(Err(reason.into())));
+        slot.rare().parts = Some(Err(reason.into()));
         slot
     }
 
@@ -146,27 +147,53 @@ impl ExecutionSlot {
             statistics: TensorStatistics::default(),
             offset: NO_OFFSET,
             place: None,
-            held: None,
             ..self.clone()
         };
+        if let Some(rare) = &mut slot.rare {
+            rare.held = None;
+        }
         slot.original_shape = None;
         slot.layout = None;
         slot.record.elements = None;
         slot
     }
 
+    fn rare(&mut self) -> &mut RareFacts {
+        self.rare.get_or_insert_default()
+    }
+
+    /// Name and output of the operator before fusion, where the dump says.
+    pub fn original(&self) -> Option<&(String, u32)> {
+        self.rare.as_ref()?.original.as_ref()
+    }
+
+    /// Sets [`original`](Self::original).
+    pub fn set_original(&mut self, original: (String, u32)) {
+        self.rare().original = Some(original);
+    }
+
+    /// Name of the value in a graph that an engine made of a model; none of other graphs' values.
+    pub fn made_value(&self) -> Option<&SharedText> {
+        self.rare.as_ref()?.made_value.as_ref()
+    }
+
+    /// Sets [`made_value`](Self::made_value).
+    pub(super) fn set_made_value(&mut self, name: SharedText) {
+        self.rare().made_value = Some(name);
+    }
+
+    fn parts(&self) -> Option<&Result<Arc<WholeTensor>, Arc<str>>> {
+        self.rare.as_ref()?.parts.as_ref()
+    }
+
     /// The parts that it was combined from; `None` for a tensor in one piece.
     pub fn whole(&self) -> Option<&WholeTensor> {
-        self.parts.as_deref()?.as_deref().ok()
+        self.parts()?.as_deref().ok()
     }
 
     /// Why its parts cannot be put together, if so.
     pub fn parts_problem(&self) -> Option<&str> {
-        self.parts
-            .as_deref()?
-            .as_ref()
-            .err()
-            .map(|reason| &**reason)
+        self.parts()?.as_ref().err().map(|reason| &**reason)
     }
 
     /// The slot of a tensor that this process holds, by itself.
@@ -188,20 +215,22 @@ impl ExecutionSlot {
                 elements.tensor = Some(ANY_PLACE);
             }
         }
-        let held = record.held.take();
+        let rare = RareFacts {
+            original,
+            held: record.held.take(),
+            ..RareFacts::default()
+        };
+        let is_any = rare.original.is_some() || rare.held.is_some();
         record.execution.clone_from(&known.no_execution);
         record.task_id = None;
         record.timestamp = None;
         ExecutionSlot {
             side,
             index,
-            original: original.map(Box::new),
-            made_value: None,
             statistics: std::mem::take(&mut record.statistics),
             offset: offset.unwrap_or(NO_OFFSET),
             place,
-            held,
-            parts: None,
+            rare: is_any.then(|| Box::new(rare)),
             facts: known.share(record),
         }
     }
@@ -225,7 +254,7 @@ impl ExecutionSlot {
 
     /// Its elements, if this process holds them.
     pub fn held(&self) -> Option<&HeldElements> {
-        self.held.as_ref()
+        self.rare.as_ref()?.held.as_ref()
     }
 
     /// The number of its contents, which slots with the same bytes of one file share; none of a form
@@ -236,7 +265,7 @@ impl ExecutionSlot {
             return None;
         }
         // An address does for a number: elements that are held stay where they are.
-        match &self.held {
+        match self.held() {
             Some(held) => Some(held.number()),
             None => self.offset(),
         }
@@ -276,7 +305,7 @@ impl ExecutionSlot {
             placement: None,
             n_bytes: shared.n_bytes,
             path: shared.path.clone(),
-            held: self.held.clone(),
+            held: self.held().cloned(),
         }
     }
 

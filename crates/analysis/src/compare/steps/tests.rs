@@ -15,12 +15,13 @@ fn operator(step: Option<u64>, levels: [VerdictLevel; 2], evidence: &Evidence) -
         ..SlotResult::default()
     };
     OperatorResult {
-        target: vec![OperatorName {
+        target: [OperatorName {
             op_type: "Add".into(),
             op_name: "add".into(),
             step,
             ..OperatorName::default()
-        }],
+        }]
+        .into(),
         slots: [SlotSide::Input, SlotSide::Output]
             .into_iter()
             .zip(levels)

@@ -38,8 +38,8 @@ fn operator(
     let slots: Vec<SlotResult> = slots.iter().map(slot).collect();
     OperatorResult {
         index,
-        target: vec![name.clone()],
-        golden: vec![name],
+        target: [name.clone()].into(),
+        golden: [name].into(),
         level: slots.iter().map(|slot| slot.level).max().unwrap(),
         slots,
         ..OperatorResult::default()

@@ -24,8 +24,8 @@ fn failing(n: usize) -> Comparison {
     };
     let operator = |index: usize| OperatorResult {
         index,
-        target: vec![name(format!("op_{index}"))],
-        golden: vec![name(format!("op_{index}"))],
+        target: [name(format!("op_{index}"))].into(),
+        golden: [name(format!("op_{index}"))].into(),
         slots: vec![output.clone()],
         level: VerdictLevel::Fail,
         ..OperatorResult::default()

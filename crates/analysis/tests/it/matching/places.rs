@@ -136,7 +136,7 @@ fn graphs_with_the_same_operators_go_by_name() {
     );
     let matching = matched_by(&target, &golden, &MatchingOptions::default());
     assert_eq!(lines(&matching, &target, &golden), expected);
-    assert_eq!(matching.pairs[0].golden, [2]);
+    assert_eq!(matching.pairs[0].golden[..], [2]);
 }
 
 #[test]
@@ -195,8 +195,8 @@ fn loads_of_a_model_keep_their_order() {
     let expected = ["a = a, name", "a = a, name", "golden: a, missing_place"];
     assert_eq!(lines(&matching, &target, &golden), expected);
     assert_eq!(
-        [&matching.pairs[0].golden, &matching.pairs[1].golden],
-        [&[0], &[1]]
+        [&matching.pairs[0].golden[..], &matching.pairs[1].golden[..]],
+        [[0], [1]]
     );
 }
 

@@ -94,7 +94,7 @@ pub(crate) fn of_group(
             }
         }
     }
-    [pair.target, pair.golden] = kept;
+    [pair.target, pair.golden] = kept.map(Into::into);
     pair
 }
 

@@ -10,6 +10,7 @@ use opscope_store::tree::acl::clean_name;
 
 use super::super::super::matching::SlotRef;
 use super::super::{OperatorExecution, RunPlace};
+use super::producers::Producers;
 use super::{DumpGraphs, positions};
 
 /// Longest chain of nodes that only hand something on.
@@ -51,13 +52,13 @@ pub(super) fn producers(
     graphs: &DumpGraphs,
     runs: &[OperatorExecution],
     mindspore: &[RankGraph],
-) -> HashMap<SlotRef, SlotRef> {
+) -> Producers {
     let nodes = MindSporeNodes::index(mindspore);
     // An operator may have run many times: its wires are made once.
     let mut of_operator: HashMap<Operator, OperatorWires<'_>> = HashMap::new();
     let operators: Vec<Option<Operator>> = (0..runs.len())
         .map(|run| {
-            let described = graphs.of_run.get(run).copied().flatten();
+            let described = graphs.place_of(run);
             let n_files = graphs.files.len();
             let found = described.or_else(|| {
                 let (graph, node) = nodes.find(&runs[run])?;
@@ -103,7 +104,7 @@ pub(super) fn producers(
             made.entry(key).or_default().push(slot);
         }
     }
-    let mut producers = HashMap::new();
+    let mut producers = Vec::new();
     for run in 0..runs.len() {
         for (key, slot) in ends(run, SlotSide::Input) {
             // A later execution of an operator hides an earlier one. Some dumps have no order, but
@@ -117,7 +118,7 @@ pub(super) fn producers(
             producers.extend(last.or(only).map(|maker| (slot, *maker)));
         }
     }
-    producers
+    producers.into_iter().collect()
 }
 
 fn lent(name: &Option<String>) -> Value<'_> {
