@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
+import changes
 import networks
 import numpy as np
 from case import Case, Pair, Truth
@@ -79,6 +80,7 @@ def _pairs() -> Iterator[Unusual]:
     yield from _numbers()
     yield from _weights()
     yield from _masks()
+    yield from _orders()
     split = [*PRODUCT, node("Split", "a", "y z", "split", axis=1)]
     other = [*PRODUCT, node("Split", "a", "z y", "split", axis=1)]
     yield Unusual(
@@ -241,6 +243,29 @@ def _masks() -> Iterator[Unusual]:
     rows, columns = (_masked_rows(axis) for axis in (1, 0))
     moved = _fault("unsqueeze", says="axis", culprits=("unsqueeze",))
     yield Unusual("mask along another axis", rows, columns, moved)
+
+
+def _orders() -> Iterator[Unusual]:
+    """Elements in another order, which statistics show no sooner than what is computed from them."""
+
+    def turned(turn: NodeProto | None, **constants: NDArray) -> ModelProto:
+        views = [turn] if turn else []
+        rest = [node("Relu", "t" if turn else "a", "r", "relu"), node("MatMul", "r w", "y", "again")]
+        return _model([*PRODUCT, *views, *rest], {"y": FLOAT}, {"x": (8, 8)}, **constants)
+
+    golden = turned(node("Transpose", "a", "t", "turn", perm=[1, 0]))
+    lacks = _fault("turn", says="the target has no such operator", culprits=("turn",))
+    yield Unusual("transposition is missing", turned(None), golden, lacks, forms=FORMS[-1:])
+    more = _fault("turn", says="the golden side has no such operator", culprits=("turn",))
+    yield Unusual("transposition inserted", golden, turned(None), more, forms=FORMS[-1:])
+    renamed = changes.with_nodes_renamed(golden)
+    more = _fault("Transpose_1", says="the golden side has no such operator", culprits=("Transpose_1",))
+    yield Unusual("transposition among other names", renamed, turned(None), more, forms=FORMS[:2])
+    kept, exchanged = (turned(node("Einsum", "a", "t", "sum", equation=f"ij->{to}")) for to in ("ij", "ji"))
+    folded = turned(node("Reshape", "a shape", "t", "turn"), shape=np.array([8, 8], np.int64))
+    yield Unusual("view for a transposition", folded, golden, _fault("turn", culprits=("turn",)), forms=FORMS[-1:])
+    letters = _fault("sum", says="equation is", culprits=("sum",))
+    yield Unusual("letters exchanged", exchanged, kept, letters, forms=FORMS[-1:])
 
 
 def _masked_rows(axis: int) -> ModelProto:

@@ -4,6 +4,7 @@
 //! with the partner of the source, the operator reads another value than golden's operator.
 
 mod before_output;
+mod hidden_order;
 mod inner_readers;
 mod readers;
 mod writers;
@@ -62,6 +63,7 @@ pub(super) fn note(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
     edges.note_partings(comparison);
     edges.name_inner_readers(comparison);
     edges.leave_absorbed(comparison);
+    edges.note_reordered(comparison);
     edges.name_writers(comparison);
 }
 

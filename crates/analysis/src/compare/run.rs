@@ -295,11 +295,11 @@ pub fn run_opened(
     }
     // Edges come after values, because they are more specific about the same operators.
     found.note(&mut comparison, sides);
+    name_hidden_attributes(&mut comparison, sides);
     edges::note(&mut comparison, sides);
     if !thresholds.is_exact {
         noise::note(&mut comparison, sides);
     }
-    name_hidden_attributes(&mut comparison, sides);
     rejudge(&mut comparison, &request.judging);
     name_origins(&mut comparison, sides);
     let contract_options = ContractOptions {

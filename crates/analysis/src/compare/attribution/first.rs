@@ -112,6 +112,15 @@ fn all_inputs_pass(operator: &OperatorResult) -> bool {
     has_any && inputs.all(|slot| slot.level == VerdictLevel::Pass && slot.agreement.is_none())
 }
 
+/// Whether statistics alone show that an operator agrees, and graphs that it is another one.
+fn is_hidden_by_statistics(operator: &OperatorResult) -> bool {
+    let mut outputs = operator.outputs();
+    let names = [&operator.target, &operator.golden].map(|names| names.last());
+    let types = names.map(|name| name.map(|name| &name.op_type));
+    (!operator.attributes.is_empty() || types[0] != types[1])
+        && outputs.any(|slot| slot.evidence == Evidence::Statistics)
+}
+
 /// Ranks run side by side, and their clocks may differ: of equal steps the position in the step
 /// decides.
 fn order_of(operators: &[OperatorResult]) -> Vec<usize> {
@@ -283,7 +292,8 @@ impl FaultSearch<'_> {
         parting.cause == Cause::Own && is_form
     }
 
-    /// Whether something differs at a parting: an operator that passes cannot be at fault.
+    /// Whether something differs at a parting: an operator that passes cannot be at fault, unless
+    /// statistics alone show that it does.
     fn is_apart_at(&self, parting: &PartingOperator) -> bool {
         let operator = &self.comparison.operators[parting.operator];
         let is_listed = operator.target.last() == Some(&parting.name);
@@ -295,7 +305,11 @@ impl FaultSearch<'_> {
         let is_uncompared = parting.cause == Cause::Own
             && computes
             && !operator.slots.iter().any(SlotResult::is_output);
-        !is_listed || overwrites || is_uncompared || operator.slots.iter().any(SlotResult::is_apart)
+        !is_listed
+            || overwrites
+            || is_uncompared
+            || parting.rewired.is_empty() && is_hidden_by_statistics(operator)
+            || operator.slots.iter().any(SlotResult::is_apart)
     }
 
     /// Places whose first parting names no operator that was compared, such as a module around
