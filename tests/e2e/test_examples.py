@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,3 +42,14 @@ def test_examples_are_real(page: str, tmp_path: Path) -> None:
         assert done.returncode in codes, f"{command}\n{done.stderr}"
         # Lines are wrapped to the terminal, and the page has its own width.
         assert " ".join(done.stdout.split()).startswith(" ".join(expected.split())), f"{command}\n{done.stdout}"
+
+
+def test_tables_in_chinese_have_the_code_of_those_in_english() -> None:
+    def code(pages: list[str]) -> set[str]:
+        text = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in pages)
+        rows = re.findall(r"^\|.*\|$", text, re.M)
+        return {*re.findall("`([^`]+)`", "\n".join(rows)), *(command for command, _ in commands(text))}
+
+    translated = code(["docs/guide/zh-CN/migration.md"])
+    assert len(translated) > 40
+    assert not translated - code([*FROM_TOOLS, "docs/guide/from-torchair.md"])
