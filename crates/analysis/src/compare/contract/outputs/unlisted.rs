@@ -39,7 +39,7 @@ impl OutputSearch<'_> {
                 },
                 (None, None) => match target.kept(output, golden) {
                     Some(kept) if kept.slot.is_none() => continue,
-                    None => match self.equal_unread(output, target) {
+                    None => match self.equal_unread(output, target, &pairs) {
                         Some(equal) => (Some(equal), ValuePairing::Value),
                         None => (None, ValuePairing::Operator),
                     },
@@ -65,14 +65,27 @@ impl OutputSearch<'_> {
         pairs
     }
 
-    /// The target's output that has the values of one of golden's.
-    fn equal_unread(&self, output: &ModelOutput, target: &ModelPlace<'_>) -> Option<ModelOutput> {
+    /// The target's output that has the values of one of golden's, and is no other one's partner by
+    /// its values.
+    fn equal_unread(
+        &self,
+        output: &ModelOutput,
+        target: &ModelPlace<'_>,
+        pairs: &[OutputPair],
+    ) -> Option<ModelOutput> {
         let slot = output.slot.filter(|_| !output.is_updated)?;
-        let mut free = target.outputs.iter().filter(|other| {
+        let is_taken = |place: SlotRef| {
+            pairs.iter().any(|(partner, _, by)| {
+                let partner = partner.as_ref().and_then(|partner| partner.slot);
+                *by == ValuePairing::Value && partner == Some(place)
+            })
+        };
+        let mut outputs = target.outputs.iter();
+        let equal = outputs.find(|other| {
             let place = other.slot.filter(|_| !other.is_updated);
-            place.is_some_and(|place| self.agrees(place, slot))
+            place.is_some_and(|place| !is_taken(place) && self.agrees(place, slot))
         });
-        free.next().cloned()
+        equal.cloned()
     }
 
     /// The target's output in place of one of golden's, where the partner of that is a value that
