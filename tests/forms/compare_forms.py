@@ -91,15 +91,32 @@ class Trial:
             dumper.dump_forms(name)
 
     def compare(self, target: Path, golden: Path) -> Verdict:
-        result = self.dumper.folder / f"{target.parent.name}_{target.name}_{golden.name}.json"
-        arguments = ("compare", target, golden, "--jobs", "1", "--json", result, "--force")
+        result, headline = self.result(target, golden)
+        summary = result["summary"]
+        first = summary.get("first_failure") or summary.get("first_divergence") or {}
+        return Verdict(summary["level"], headline, first.get("cause", ""))
+
+    def result(self, target: Path, golden: Path) -> tuple[dict, str]:
+        """The result of a comparison, and its first line."""
+        file = self.dumper.folder / f"{target.parent.name}_{target.name}_{golden.name}.json"
+        arguments = ("compare", target, golden, "--jobs", "1", "--json", file, "--force")
         compared = self.dumper.run(*arguments)
         if compared.returncode not in (0, 1, 4):
             raise RuntimeError(compared.stderr)
-        summary = json.loads(result.read_text())["summary"]
-        result.unlink()
-        first = summary.get("first_failure") or summary.get("first_divergence") or {}
-        return Verdict(summary["level"], compared.stdout.split("\n", 1)[0], first.get("cause", ""))
+        result = json.loads(file.read_text())
+        file.unlink()
+        return result, compared.stdout.split("\n", 1)[0]
+
+    def is_named(self, pair: Pair, verdict: Verdict) -> bool:
+        """Whether a headline names an operator at fault; of one that was removed, also its partner on the golden side."""
+        if any(f"`{culprit}`" in verdict.headline for culprit in pair.fault.culprits):
+            return True
+        if pair.fault.kind != "removed" or "the target has no such operator" not in verdict.headline:
+            return False
+        sound, _ = self.result(self.dumper.dump_of(pair.network, pair.form), pair.golden_dump)
+        removed = pair.fault.culprits[0]
+        found = [group for group in sound["operators"] if removed in names_of(group["target"])]
+        return any(f"`{name}`" in verdict.headline for group in found for name in names_of(group["golden"]))
 
     def compare_sound(self) -> bool:
         """Every two forms of each network, in both directions."""
@@ -154,7 +171,7 @@ class Trial:
         is_good = True
         for title, is_statistics in (("elements on both sides", False), ("statistics on one side", True)):
             found = [
-                (pair, verdict)
+                (pair, verdict, self.is_named(pair, verdict))
                 for pair, verdict in zip(pairs, verdicts)
                 if (pair.golden in STATISTICS) == is_statistics
             ]
@@ -167,12 +184,15 @@ class Trial:
         return is_good
 
 
-def report(title: str, found: list[tuple[Pair, Verdict]], named_min: float, causes_min: float) -> bool:
+def names_of(operators: list[dict]) -> list[str]:
+    return [operator["op_name"] for operator in operators]
+
+
+def report(title: str, found: list[tuple[Pair, Verdict, bool]], named_min: float, causes_min: float) -> bool:
     """Prints how many culprits and causes are named, and the rest; says whether they are enough."""
     by_kind, by_golden = Tally(), Tally()
     misses = []
-    for pair, verdict in found:
-        is_named = any(f"`{culprit}`" in verdict.headline for culprit in pair.fault.culprits)
+    for pair, verdict, is_named in found:
         is_right = verdict.cause in pair.fault.causes or (
             pair.fault.kind in ("wiring", "order") and "golden side's" in verdict.headline
         )

@@ -45,10 +45,18 @@ pub(super) fn note(comparison: &mut Comparison) {
 fn is_guess(point: &DivergencePoint, operator: &OperatorResult, comparison: &Comparison) -> bool {
     let mut partings = comparison.partings.iter();
     let parting = partings.find(|parting| parting.operator == point.operator);
-    if parting.is_some_and(|at| at.change.is_some() || !at.rewired.is_empty()) {
+    // Of an input of another shape nothing was compared, unless it agrees with another value.
+    let mut inputs = operator.inputs();
+    let is_reshaped = inputs.any(|slot| slot.evidence == Evidence::Shape && slot.is_apart());
+    if parting.is_some_and(|at| at.change.is_some()) {
         return false;
     }
-    if is_joined(point, comparison) || cuts_otherwise(comparison, operator) {
+    if parting.is_some_and(|at| !at.rewired.is_empty()) {
+        // Statistics are the same in every shape.
+        let mut slots = operator.slots.iter();
+        return is_reshaped && slots.any(|slot| slot.evidence == Evidence::Statistics);
+    }
+    if is_joined(point, comparison) || cuts_otherwise(comparison, operator) || is_reshaped {
         return true;
     }
     // Another export exchanges other axes on the way to the same.
@@ -117,11 +125,6 @@ fn is_proven(comparison: &Comparison) -> bool {
 fn of_cause(cause: Cause, operator: &OperatorResult) -> Certainty {
     // All others say themselves that something before is not known.
     if !matches!(cause, Cause::Own | Cause::Outside) {
-        return Certainty::FirstDifference;
-    }
-    // Of another shape nothing was compared.
-    let mut inputs = operator.inputs();
-    if inputs.any(|slot| slot.evidence == Evidence::Shape) {
         return Certainty::FirstDifference;
     }
     let mut inputs = operator.inputs();

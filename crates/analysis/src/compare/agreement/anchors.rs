@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use opscope_store::record::SlotSide;
+use opscope_tensor::DType;
 
 use super::ComparedValues;
 use super::parting::{PartingPair, frontier};
@@ -191,21 +192,27 @@ fn anchor(values: &ComparedValues, dumps: [&ComparedDump; 2], runs: [usize; 2]) 
                 let is_free = pairs.iter().all(|pair| pair[i] != (slot.side, slot.index));
                 slot.side == SlotSide::Input
                     && is_free
+                    && !slot.is_in_own_order()
                     && (!is_orphan
                         || value(i, *k).is_some_and(|value| {
                             let is_outside = values.sides[i].values[value.0].is_outside;
                             is_outside && values.is_orphan(i, value)
                         }))
             });
-            let with_lengths = inputs.filter_map(|(k, slot)| {
+            let with_keys = inputs.filter_map(|(k, slot)| {
                 let of = &values.sides[i].values[value(i, k)?.0];
-                Some(((slot.side, slot.index), of.stats.counts.n_elements))
+                // Codes are no scales.
+                let is_float = slot.dtype.is_none_or(DType::is_float);
+                Some((
+                    (slot.side, slot.index),
+                    (of.stats.counts.n_elements, is_float),
+                ))
             });
-            with_lengths.collect::<Vec<_>>()
+            with_keys.collect::<Vec<_>>()
         });
         let [targets, mut goldens] = open;
-        for (target, n_elements) in targets {
-            if let Some(at) = goldens.iter().position(|(_, n)| *n == n_elements) {
+        for (target, key) in targets {
+            if let Some(at) = goldens.iter().position(|(_, other)| *other == key) {
                 pairs.push([target, goldens.remove(at).0]);
             }
         }

@@ -7,7 +7,7 @@ use super::kinds::{fills_a_shape, is_in_place};
 use super::suspects::{SuspectReach, SuspectSearch, suspect_of};
 use super::{absorbed, cause_of, distance};
 use crate::compare::flow::{ResultSlot, ResultSource, ValueFlow};
-use crate::compare::matching::{is_view_type, may_be_fused};
+use crate::compare::matching::{is_one_type, is_view_type, may_be_fused};
 use crate::compare::result::{
     Cause, Comparison, DivergencePoint, Evidence, OperatorPlace, OperatorResult, PairingEvidence,
     PartingOperator, RuleName, SkipReason, SlotAgreement, SlotResult, Suspect, VerdictLevel,
@@ -283,12 +283,13 @@ impl FaultSearch<'_> {
     }
 
     /// Whether a parting is the form of a value alone: a view that was not compared, or an operator
-    /// that reads nothing but the shape of its input.
+    /// that reads nothing but the shape of its input. A cast that the golden side lacks rounds.
     fn tells_nothing(&self, parting: &PartingOperator) -> bool {
         let listed = &self.comparison.operators[parting.operator].target;
         let op_type = &parting.name.op_type;
-        let is_form =
-            !listed.contains(&parting.name) && is_view_type(op_type) || fills_a_shape(op_type);
+        let rounds = parting.change.is_some() && is_one_type(op_type, "Cast");
+        let is_view = is_view_type(op_type) && !rounds;
+        let is_form = !listed.contains(&parting.name) && is_view || fills_a_shape(op_type);
         parting.cause == Cause::Own && is_form
     }
 

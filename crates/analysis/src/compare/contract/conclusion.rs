@@ -21,6 +21,8 @@ use crate::compare::weight_effect;
 
 /// Maximum number of names in a list.
 const N_NAMES_MAX: usize = 3;
+/// Of more operators than this, one with a loss is no place.
+const N_OF_LOSS_MAX: usize = 8;
 
 /// Judges the whole again. Levels, causes and the summary of the slots must exist; their objections
 /// to a good comparison become notes.
@@ -103,6 +105,7 @@ fn place_of(contract: &Contract, comparison: &Comparison) -> Option<DivergencePo
                 cause: Cause::Unknown,
                 ..point.clone()
             });
+            let loss = loss.filter(|loss| loss.others.len() <= N_OF_LOSS_MAX);
             loss.map(|loss| point_of(loss, true)).or(vague)
         }
         (Conclusion::Fail, _) if !comparison.has_place_by(first_step_apart(contract)) => {

@@ -52,7 +52,8 @@ pub(super) fn is_made_up(sides: [&ComparedDump; 2], i: usize, slot: &ExecutionSl
     let known = &sides[1 - i].value_names;
     // Without a description of the original graph every value would pass for made up.
     let made = slot.made_value().filter(|_| !known.is_empty());
-    slot.original().is_none() && made.is_some_and(|name| !known.contains(name.as_str()))
+    let is_unknown = made.is_some_and(|name| !known.contains(name.as_str()));
+    slot.is_in_own_order() || slot.original().is_none() && is_unknown
 }
 
 /// Partners whose slots belong together by side and position, apart from those that are given.

@@ -51,6 +51,9 @@ struct DescribedGraph {
     made: HashSet<String>,
 }
 
+/// ONNX Runtime's operators on channels in blocks.
+const BLOCKED_DOMAIN: &str = "com.microsoft.nchwc";
+
 /// The phase of graphs without a backward pass.
 const INFERENCE: &str = "inference";
 
@@ -285,6 +288,9 @@ impl ComparedDump {
                 let is_present: Vec<bool> = values.iter().map(Option::is_some).collect();
                 for (slot, position) in positions(run, side, &is_present) {
                     if let Some(name) = values.get(position).and_then(Option::as_ref) {
+                        // Its weights are in blocks too, whatever name they keep.
+                        let is_in_blocks = operator.domain == BLOCKED_DOMAIN && position > 0;
+                        let name = if is_in_blocks { "" } else { name };
                         run.slots[slot].set_made_value(name.into());
                     }
                 }

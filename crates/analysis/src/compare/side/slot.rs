@@ -172,9 +172,15 @@ impl ExecutionSlot {
         self.rare().original = Some(original);
     }
 
-    /// Name of the value in a graph that an engine made of a model; none of other graphs' values.
+    /// Name of the value in a graph that an engine made of a model; none of other graphs' values, and
+    /// empty if its elements are in the engine's own order.
     pub fn made_value(&self) -> Option<&SharedText> {
         self.rare.as_ref()?.made_value.as_ref()
+    }
+
+    /// Whether an engine has put its elements into an order of its own.
+    pub fn is_in_own_order(&self) -> bool {
+        self.made_value().is_some_and(|name| name.is_empty())
     }
 
     /// Sets [`made_value`](Self::made_value).

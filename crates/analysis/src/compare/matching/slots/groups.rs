@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use opscope_store::record::SlotSide;
+use opscope_tensor::DType;
 
 use super::{Position, Two, described, extents, is_made_up, missing, original_extents};
 use crate::compare::matching::names::file_name;
@@ -24,6 +25,11 @@ pub(crate) struct OperatorGroup<'a> {
     /// Whether the last operators of both sides make the same values, as far as nothing else is
     /// known.
     pub is_end_shared: bool,
+}
+
+/// What tells an input from others: its extents, and whether it has floats. Codes are no scales.
+fn form_of(slot: &ExecutionSlot) -> Option<(Vec<u64>, bool)> {
+    Some((extents(slot)?, slot.dtype.is_none_or(DType::is_float)))
 }
 
 struct GroupPairing<'a> {
@@ -219,14 +225,15 @@ impl<'a> GroupPairing<'a> {
             outer
         });
         // Fusion renumbers inputs and keeps their shapes.
-        let mut of_extents: HashMap<Vec<u64>, VecDeque<SlotRef>> = HashMap::new();
+        let mut of_form: HashMap<(Vec<u64>, bool), VecDeque<SlotRef>> = HashMap::new();
         for golden in goldens {
-            if let Some(extents) = extents(self.slot(1, golden)) {
-                of_extents.entry(extents).or_default().push_back(golden);
+            if let Some(form) = form_of(self.slot(1, golden)) {
+                of_form.entry(form).or_default().push_back(golden);
             }
         }
         for target in targets {
-            let goldens = extents(self.slot(0, target)).and_then(|key| of_extents.get_mut(&key));
+            let form = form_of(self.slot(0, target));
+            let goldens = form.and_then(|key| of_form.get_mut(&key));
             if let Some(golden) = goldens.and_then(VecDeque::pop_front) {
                 self.add([target, golden]);
             }
