@@ -198,6 +198,14 @@ def _numbers() -> Iterator[Unusual]:
         _model(full, one),
         SOUND,
     )
+    half = [half[0], node("MatMul", "h w", "s", "mm"), node("Softmax", "s", "y", "softmax", axis=1)]
+    full = [node("MatMul", "x w", "s", "mm"), node("Softmax", "s", "y", "softmax", axis=0)]
+    yield Unusual(
+        "attribute in another dtype",
+        _model(full, one),
+        networks.model(half, {"x": (4, 8)}, {"y": HALF}, {"w": WEIGHT.astype(np.float16)}),
+        _fault("y", says="axis is", culprits=("softmax",)),
+    )
     text = [*PRODUCT, node("Cast", "a", "y", "print", to=TEXT)]
     other = [*PRODUCT, node("Neg", "a", "n", "neg"), node("Cast", "n", "y", "print", to=TEXT)]
     listed = {"y": TEXT, "a": FLOAT}

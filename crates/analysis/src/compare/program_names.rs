@@ -54,17 +54,17 @@ pub(super) fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>)
     }
 }
 
-/// Sets the attributes of certain operators that agree by statistics alone: another attribute may
-/// put their elements into another order.
-pub(super) fn name_hidden_attributes(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
+/// Sets the attributes of operators whose outputs differ, as causes need them, and of certain ones
+/// that agree by statistics alone: another attribute may put their elements into another order.
+pub(super) fn name_attributes(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
     let dumps = [sides.target, sides.golden];
     for (pair, operator) in sides.matching.pairs.iter().zip(&mut comparison.operators) {
-        let is_hidden = operator
-            .outputs()
-            .any(|slot| slot.evidence == Evidence::Statistics);
+        let is_wanted = operator.outputs().any(|slot| {
+            let is_hidden = slot.evidence == Evidence::Statistics && operator.is_certain;
+            is_hidden || slot.is_apart()
+        });
         if let (&[target], &[golden]) = (&pair.target[..], &pair.golden[..])
-            && is_hidden
-            && operator.is_certain
+            && is_wanted
         {
             operator.attributes = differing_attributes(dumps, [target, golden]).into();
         }

@@ -21,7 +21,7 @@ use super::measure::{self, MeasuredPairs, SlotProgress, measure};
 use super::noise;
 use super::parameters;
 use super::party::Party;
-use super::program_names::{name_hidden_attributes, name_origins, name_places};
+use super::program_names::{name_attributes, name_origins, name_places};
 use super::result::{Comparison, ComparisonConfig, Conclusion, Contract, SkipReason, SkipSide};
 use super::selection::Selection;
 use super::side::ComparedDump;
@@ -293,9 +293,11 @@ pub fn run_opened(
         sides.matching = anchored;
         comparison = measure_matched(request, sides, options);
     }
-    // Edges come after values, because they are more specific about the same operators.
+    name_attributes(&mut comparison, sides);
     found.note(&mut comparison, sides);
-    name_hidden_attributes(&mut comparison, sides);
+    // Values say as well which operators are certain.
+    name_attributes(&mut comparison, sides);
+    // Edges come after values, because they are more specific about the same operators.
     edges::note(&mut comparison, sides);
     if !thresholds.is_exact {
         noise::note(&mut comparison, sides);

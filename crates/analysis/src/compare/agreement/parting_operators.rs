@@ -9,6 +9,7 @@ use super::region;
 use super::shifted::ExtraOperators;
 use super::values::{DumpValue, ValueIndex};
 use super::{ComparedValues, is_agreed_output};
+use crate::compare::attribution::cause::computes_otherwise;
 use crate::compare::attribution::kinds::{is_additive, plain_type};
 use crate::compare::matching::{
     MatchedDumps, RunPair, SlotRef, is_same_type, is_view, may_be_fused,
@@ -142,7 +143,11 @@ impl ComparedValues {
             {
                 Cause::Unknown
             }
-            (None, Some(Cause::Gradual)) if own.is_some() => Cause::Gradual,
+            (None, Some(Cause::Gradual))
+                if own.is_some_and(|own| !computes_otherwise(&operators[own])) =>
+            {
+                Cause::Gradual
+            }
             (None, _) => Cause::Own,
         };
         Some(PartingOperator {

@@ -19,6 +19,8 @@ use crate::compare::verdict::rounded;
 pub(super) const AMPLIFICATION_MAX: f64 = 10.0;
 /// The same of operators that make small errors large.
 const STEEP_AMPLIFICATION_MAX: f64 = 1000.0;
+/// Numbers of this distance, relative to the larger one, do not explain anything.
+const SAME_NUMBER: f64 = 1e-3;
 /// Inputs that are farther apart than this can lead anywhere.
 const INPUTS_MAX: f64 = 0.1;
 
@@ -169,10 +171,41 @@ pub(super) fn find_cause(
         let is_own = is_amplified && is_even && farthest < INPUTS_MAX && !has_hidden;
         return Some(if is_own { Cause::Own } else { Cause::Inherited });
     }
-    Some(match (is_amplified, has_hidden) {
-        (false, _) => Cause::Gradual,
-        (true, true) => Cause::Unknown,
-        (true, false) => Cause::Own,
+    Some(
+        match (is_amplified || computes_otherwise(operator), has_hidden) {
+            (false, _) => Cause::Gradual,
+            (true, true) => Cause::Unknown,
+            (true, false) => Cause::Own,
+        },
+    )
+}
+
+/// Whether an operator has a number that golden's has otherwise, which explains more than small
+/// differences of its inputs. Another dtype, or an axis counted from the end, does not.
+pub(in crate::compare) fn computes_otherwise(operator: &OperatorResult) -> bool {
+    let n_axes = operator.outputs().map(|slot| slot.target.shape.len());
+    let n_axes = n_axes.max().unwrap_or(0) as f64;
+    let numbers = |text: &str| -> Option<Vec<f64>> {
+        let all = text.trim_matches(['[', ']', '(', ')']).split(',');
+        all.map(|number| number.trim().parse().ok()).collect()
+    };
+    let mut attributes = operator.attributes.iter();
+    attributes.any(|attribute| {
+        let both = [&attribute.target, &attribute.golden];
+        let [Some(target), Some(golden)] = both.map(|text| numbers(text.as_ref()?)) else {
+            return false;
+        };
+        let name = attribute.name.as_str();
+        let of_axes = ["axis", "axes", "dim"]
+            .iter()
+            .any(|end| name.ends_with(end));
+        let is_same = |(t, g): (&f64, &f64)| {
+            let is_near = (t - g).abs() <= SAME_NUMBER * t.abs().max(g.abs());
+            is_near || of_axes && (t - g).abs() == n_axes
+        };
+        let of_dtype = name == "to" || name.ends_with("type");
+        let is_same = target.len() == golden.len() && target.iter().zip(&golden).all(is_same);
+        !of_dtype && !is_same
     })
 }
 

@@ -27,7 +27,7 @@ pub(crate) struct OperatorGroup<'a> {
     pub is_end_shared: bool,
 }
 
-/// What tells an input from others: its extents, and whether it has floats. Codes are no scales.
+/// An input is told from others by its extents, and by whether it has floats: codes are no scales.
 fn form_of(slot: &ExecutionSlot) -> Option<(Vec<u64>, bool)> {
     Some((extents(slot)?, slot.dtype.is_none_or(DType::is_float)))
 }

@@ -8,9 +8,9 @@ use opscope_store::record::SlotSide;
 
 use crate::compare::attribution::kinds::{is_in_place, plain_type};
 use crate::compare::result::{
-    Cause, Certainty, Comparison, Conclusion, DivergencePoint, Evidence, NarrowOperator,
-    OperatorName, OperatorResult, PartingOperator, QuantisedLoss, SkipReason, SkipSide,
-    SlotAgreement, SlotResult, Suspect, WiringChange,
+    AttributeDifference, Cause, Certainty, Comparison, Conclusion, DivergencePoint, Evidence,
+    NarrowOperator, OperatorName, OperatorResult, PartingOperator, QuantisedLoss, SkipReason,
+    SkipSide, SlotAgreement, SlotResult, Suspect, WiringChange,
 };
 
 /// Ends of types that compute the same: in place, and in other versions of Ascend.
@@ -287,7 +287,13 @@ fn is_new_value(comparison: &Comparison, point: &DivergencePoint) -> bool {
 fn other_attributes(comparison: &Comparison, point: &DivergencePoint) -> Option<String> {
     let operator = comparison.operators.get(point.operator)?;
     let is_listed = point.name.is_none() && !operator.attributes.is_empty();
-    let words = operator.attributes.iter().map(attribute);
+    // What one side leaves at its default may be the same.
+    let is_given = |at: &&AttributeDifference| at.target.is_some() && at.golden.is_some();
+    let is_any_given = operator.attributes.iter().any(|at| is_given(&at));
+    let words = operator.attributes.iter();
+    let words = words
+        .filter(|at| !is_any_given || is_given(at))
+        .map(attribute);
     is_listed.then(|| plain(&words.collect::<Vec<_>>().join(", ")))
 }
 
