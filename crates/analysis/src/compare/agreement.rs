@@ -346,7 +346,7 @@ impl ComparedValues {
                 continue;
             }
             if is_of_other_sign(result) {
-                result.agreement = Some(SlotAgreement::Stored);
+                result.change_rare(|rare| rare.agreement = Some(SlotAgreement::Stored));
             }
             if result.agreement.is_some() || !result.is_output() && self.is_exchanged(sides, slot) {
                 is_any |= result.agreement.is_some();
@@ -359,11 +359,12 @@ impl ComparedValues {
             let is_sound =
                 comes_right && (self.are_sound(slot) || n_apart > 0 && self.is_stored_apart(slot));
             if is_sound || operator.is_certain {
-                result.agreement = is_sound.then_some(SlotAgreement::Downstream);
+                let agreement = is_sound.then_some(SlotAgreement::Downstream);
+                result.change_rare(|rare| rare.agreement = agreement);
                 is_any |= is_sound;
                 continue;
             }
-            result.agreement = if result.is_output() {
+            let agreement = if result.is_output() {
                 outputs.contains(&k).then_some(SlotAgreement::Downstream)
             } else {
                 let is_weight = result.evidence != Evidence::Shape && self.are_outside(slot);
@@ -386,7 +387,8 @@ impl ComparedValues {
                     .or((is_excused || is_passed_on).then_some(SlotAgreement::Downstream))
                     .or(inner)
             };
-            is_any |= result.agreement.is_some();
+            is_any |= agreement.is_some();
+            result.change_rare(|rare| rare.agreement = agreement);
         }
         is_any
     }

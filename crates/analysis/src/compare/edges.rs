@@ -191,7 +191,7 @@ impl<'a> Edges<'a> {
             .collect();
         for maker in wrong {
             for slot in &mut comparison.operators[maker].slots {
-                slot.agreement = None;
+                slot.change_rare(|rare| rare.agreement = None);
             }
         }
     }

@@ -138,7 +138,7 @@ pub fn judge_outputs(
         // Nothing of the operators inside excuses an output.
         let mut slot = replay::compare(SlotKey::default(), own, other);
         let dtype = judged_as.get(nth).copied().flatten();
-        slot.judged_as = dtype.map(|dtype| dtype.name().into());
+        slot.change_rare(|rare| rare.judged_as = dtype.map(|dtype| dtype.name().into()));
         judge_alone(&mut slot, ("", ""), thresholds);
         // Callers see axes of 1 as well.
         let is_same_shape = own.shape() == other.shape() && slot.evidence != Evidence::Shape;

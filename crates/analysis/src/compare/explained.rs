@@ -43,7 +43,8 @@ pub(super) fn explain_slots(
     slots.retain(|&place| seen.insert(place));
     for (i, k) in slots {
         let change = change(comparison, sides, (i, k), thresholds);
-        comparison.operators[i].slots[k].change = change.map(Box::new);
+        let slot = &mut comparison.operators[i].slots[k];
+        slot.change_rare(|rare| rare.change = change.map(Box::new));
     }
 }
 

@@ -33,11 +33,13 @@ pub(super) fn locate(
             if is_located(slot) {
                 let tolerance = element_tolerance(operator, slot, thresholds);
                 let slot = &mut comparison.operators[index].slots[k];
-                slot.differing = match slot.ranks.as_deref_mut() {
-                    Some(ranks) => in_parts(sides, (index, k), tolerance, ranks),
-                    None => differing(sides, (index, k), tolerance),
-                }
-                .map(Box::new);
+                slot.change_rare(|rare| {
+                    let found = match rare.ranks.as_deref_mut() {
+                        Some(ranks) => in_parts(sides, (index, k), tolerance, ranks),
+                        None => differing(sides, (index, k), tolerance),
+                    };
+                    rare.differing = found.map(Box::new);
+                });
             }
         }
     }

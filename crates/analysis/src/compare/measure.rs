@@ -332,13 +332,15 @@ fn pair_numbers(
 
 /// A result that has no numbers yet.
 fn unmeasured(target: &ExecutionSlot, golden: &ExecutionSlot) -> SlotResult {
-    SlotResult {
+    let mut result = SlotResult {
         slot: target.key(),
-        golden_slot: Some(golden.key()).filter(|key| *key != target.key()),
         target: target.summary().clone(),
         golden: golden.summary().clone(),
         ..SlotResult::default()
-    }
+    };
+    let other = Some(golden.key()).filter(|key| *key != target.key());
+    result.change_rare(|rare| rare.golden_slot = other);
+    result
 }
 
 fn slot(
@@ -351,10 +353,10 @@ fn slot(
     let target = sides.target.slot(pair.target);
     let golden = sides.golden.slot(pair.golden);
     let mut result = SlotResult {
-        layout: pair.layout.map(|layout| layout.name().into()),
         is_unseen: sides.target.is_unseen(pair.target) || sides.golden.is_unseen(pair.golden),
         ..unmeasured(target, golden)
     };
+    result.change_rare(|rare| rare.layout = pair.layout.map(|layout| layout.name().into()));
     let found = match found {
         Ok(Some(found)) => found,
         Ok(None) => return without_elements(sides, pair, result, options),
@@ -365,11 +367,11 @@ fn slot(
     result.evidence = Evidence::Tensor;
     result.metrics = found.metrics;
     result.histogram = found.histogram[..].into();
-    result.ranks = found.ranks.map(|ranks| Box::new((*ranks).clone()));
-    if let Some(yardsticks) = yardsticks {
-        let distance = yardsticks.distance(sides.golden, pair, options);
-        result.yardstick = distance.map(Box::new);
-    }
+    result.change_rare(|rare| {
+        rare.ranks = found.ranks.map(|ranks| Box::new((*ranks).clone()));
+        let natural = yardsticks.and_then(|all| all.distance(sides.golden, pair, options));
+        rare.yardstick = natural.map(Box::new);
+    });
     Ok((result, found.n_bytes))
 }
 

@@ -49,7 +49,9 @@ pub(super) fn note(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
         .collect();
     for [operator, slot] in found {
         let slot = &mut comparison.operators[operator].slots[slot];
-        slot.agreement.get_or_insert(SlotAgreement::Rounding);
+        slot.change_rare(|rare| {
+            rare.agreement.get_or_insert(SlotAgreement::Rounding);
+        });
     }
 }
 

@@ -27,11 +27,16 @@ pub(super) fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>)
             operator.attributes = differing_attributes(dumps, [target, golden]).into();
         }
         for (slot, places) in operator.slots.iter_mut().zip(&pair.slots) {
-            if let Some(ranks) = slot.ranks.as_mut().filter(|_| slot.level.is_apart()) {
-                let of_ranks = sides.target.rank_operators.get(&places.target);
-                ranks.operators = of_ranks.cloned().unwrap_or_default();
+            if !slot.is_apart() {
+                continue;
             }
-            if !slot.is_output() && slot.is_apart() {
+            let of_ranks = sides.target.rank_operators.get(&places.target);
+            slot.change_rare(|rare| {
+                if let Some(ranks) = &mut rare.ranks {
+                    ranks.operators = of_ranks.cloned().unwrap_or_default();
+                }
+            });
+            if !slot.is_output() {
                 let own = sides.target.parameter_of(places.target);
                 let golden = sides.golden.parameter_of(places.golden);
                 if let (Some(own), Some(golden)) = (&own, &golden)
@@ -39,7 +44,8 @@ pub(super) fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>)
                 {
                     // Where the sides name nothing alike, another name says nothing.
                     let names = golden_names.get_or_insert_with(|| sides.golden.parameter_names());
-                    slot.golden_parameter = names.contains(own).then(|| golden.as_str().into());
+                    let other = names.contains(own).then(|| golden.as_str().into());
+                    slot.change_rare(|rare| rare.golden_parameter = other);
                 }
                 let name = own.or(golden);
                 // Exporters number constants anew each time, so that their names pair nothing.
@@ -48,7 +54,7 @@ pub(super) fn name_origins(comparison: &mut Comparison, sides: MatchedDumps<'_>)
                     let is_constant = sides.golden.is_constant(places.golden);
                     (operator.is_certain && is_constant).then(|| name.to_owned())
                 });
-                slot.parameter = name.map(Into::into);
+                slot.change_rare(|rare| rare.parameter = name.map(Into::into));
             }
         }
     }

@@ -83,10 +83,9 @@ pub(super) fn set_aside(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
             level: VerdictLevel::Skip,
             metrics: Metrics::default(),
             histogram: ThinVec::new(),
-            ranks: None,
-            yardstick: None,
             ..std::mem::take(slot)
         };
+        slot.change_rare(|rare| (rare.ranks, rare.yardstick) = (None, None));
     }
 }
 

@@ -2,11 +2,11 @@
 
 mod contract;
 mod experiments;
+mod slot;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use opscope_store::SharedText;
-use opscope_store::record::SlotSide;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use thin_vec::ThinVec;
@@ -18,6 +18,7 @@ pub use self::contract::{
     QuantisedLoss, UpdatedBy, ValuePairing, ValuePresence, ValueState,
 };
 pub use self::experiments::{ExperimentOutcome, Experiments, HealedCause};
+pub use self::slot::{RareFindings, RuleHit, SlotAgreement, SlotResult};
 pub use super::change::{AxisPart, ElementFunction, RoundedFormat, RoundingMode, TensorChange};
 pub use super::differing::DifferingElements;
 pub use super::evidence::{Evidence, PairingEvidence, RuleName};
@@ -223,111 +224,6 @@ pub struct OperatorName {
     /// Which execution of the operator within the step.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub repeat: usize,
-}
-
-/// The result of comparing two slots.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SlotResult {
-    /// The target's slot.
-    pub slot: SlotKey,
-    /// Golden's slot, if it differs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub golden_slot: Option<SlotKey>,
-    /// The target's dtype, layout and shape.
-    pub target: SharedSummary,
-    /// The golden side's.
-    pub golden: SharedSummary,
-    /// The kind of evidence that was compared.
-    pub evidence: Evidence,
-    /// The layout in which they were compared, if it differs from both.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub layout: Option<SharedText>,
-    /// The name of the parameter or weight in this input, if it does not pass and a graph next to
-    /// the dumps has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parameter: Option<SharedText>,
-    /// Golden's name of it, if it is another one of the target's names.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub golden_parameter: Option<SharedText>,
-    /// The metrics that exist. Infinities and NaN are the texts `inf`, `-inf` and `nan`.
-    pub metrics: Metrics,
-    /// The metrics of the reference against the golden side, if there is a reference.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub yardstick: Option<Box<Metrics>>,
-    /// The dtype whose limits applied, if the values passed through a coarser one than both sides
-    /// have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judged_as: Option<SharedText>,
-    /// Whether the input's producer is missing in a dump, according to the graph next to it.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_unseen: bool,
-    /// Whether the output is the last value of a parameter, a buffer or a gradient that the target
-    /// writes to.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_updated: bool,
-    /// Whether the input differs and no operator of either side produces it, according to the
-    /// elements of all tensors.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub is_outside: bool,
-    /// Why a difference is no evidence of a fault, if so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub agreement: Option<SlotAgreement>,
-    /// The verdict.
-    pub level: VerdictLevel,
-    /// The rules that led to it.
-    #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
-    pub rules: ThinVec<RuleHit>,
-    /// Elements by the decimal exponent of their relative difference.
-    #[serde(default, skip_serializing_if = "ThinVec::is_empty")]
-    pub histogram: ThinVec<u64>,
-    /// The ranks whose parts the tensors were combined from, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ranks: Option<Box<SlotRanks>>,
-    /// The positions of differing elements, for slots at which the sides diverge.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub differing: Option<Box<DifferingElements>>,
-    /// The operation that turns golden's tensor into the target's, for the same slots and for
-    /// weights that differ.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub change: Option<Box<TensorChange>>,
-}
-
-/// Where the other side has the value of a slot whose partner has another value.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SlotAgreement {
-    /// For outputs: whatever was computed from it, on either side, is on the other side as well.
-    /// The pair computes different values in equivalent graphs.
-    Downstream,
-    /// For inputs: the partner has no such value. The operators that produced it read values that
-    /// the other side has, and produce sound values elsewhere in the graph.
-    Inner,
-    /// For inputs: the partner reads the value as another input.
-    OtherInput,
-    /// For inputs: a shape, or a weight with its elements in another order, with equal results of
-    /// the operators; or a weight with a folded batch normalization.
-    Stored,
-    /// For inputs: the golden dump has the value, first at this operator, but the partner does not
-    /// read it.
-    Elsewhere(Box<OperatorName>),
-    /// Both sides are apart by the rounding of sums whose terms cancel, and by what an optimizer
-    /// makes of it.
-    Rounding,
-}
-
-/// A threshold that was exceeded.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RuleHit {
-    /// The metric, or another rule.
-    pub metric: RuleName,
-    /// Its value; NaN and infinities as text.
-    #[serde(with = "super::number")]
-    pub value: f64,
-    /// The threshold.
-    #[serde(with = "super::number")]
-    pub threshold: f64,
-    /// The resulting level.
-    pub level: VerdictLevel,
 }
 
 /// An operator's error in parts; each the largest relative distance ([`Metrics`] `rel_l2`) of its
@@ -612,26 +508,6 @@ impl ComparisonSummary {
         self.first_failure
             .as_ref()
             .or(self.first_divergence.as_ref())
-    }
-}
-
-impl SlotResult {
-    /// Whether it is an output.
-    pub fn is_output(&self) -> bool {
-        self.slot.side == SlotSide::Output
-    }
-
-    /// Whether it was compared and did not pass.
-    pub fn is_apart(&self) -> bool {
-        self.level.is_apart()
-    }
-
-    /// The norm of the difference, if known.
-    pub fn absolute_distance(&self) -> Option<f64> {
-        // `rmse` is a mean over finite pairs, and their number brings it back to the norm.
-        let rmse = self.metrics.get(MetricId::Rmse)?;
-        let distance = rmse * self.metrics.get(MetricId::FiniteCount)?.sqrt();
-        distance.is_finite().then_some(distance)
     }
 }
 

@@ -63,9 +63,8 @@ pub(super) fn judge_along(comparison: &mut Comparison, thresholds: &Thresholds, 
         let mut handed_on: Vec<f64> = Vec::new();
         for (k, (slot, dtype)) in operator.slots.iter_mut().zip(dtypes).enumerate() {
             let own = dtype_of(slot);
-            slot.judged_as = dtype
-                .filter(|_| dtype != own)
-                .map(|dtype| dtype.name().into());
+            let other = dtype.filter(|_| dtype != own);
+            slot.change_rare(|rare| rare.judged_as = other.map(|dtype| dtype.name().into()));
             let limits = limits.bounds(dtype, &op_type, &op_name);
             judge_slot(slot, limits, thresholds);
             respect_agreement(slot);

@@ -240,7 +240,7 @@ impl OutputSearch<'_> {
         let own = dtype_of(result);
         let shorter = shortest_dtype(self.sides.target, target)
             .filter(|shorter| own.is_some_and(|own| own.is_float() && shorter.bits() < own.bits()));
-        result.judged_as = shorter.map(|dtype| dtype.name().into());
+        result.change_rare(|rare| rare.judged_as = shorter.map(|dtype| dtype.name().into()));
         judge_alone(result, ("", ""), self.options.thresholds);
     }
 

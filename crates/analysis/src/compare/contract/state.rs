@@ -56,7 +56,7 @@ fn judged(
         op_type, op_name, ..
     } = &name;
     let mut slot = slot.clone();
-    slot.agreement = None::<SlotAgreement>;
+    slot.change_rare(|rare| rare.agreement = None);
     judge_alone(&mut slot, (op_type, op_name), thresholds);
     Some(slot)
 }

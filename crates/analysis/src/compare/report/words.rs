@@ -420,9 +420,9 @@ mod tests {
             ..SlotResult::default()
         };
         assert_eq!(worst_element(&slot).unwrap(), "[1, 2] 1 / 2.5");
-        slot.layout = Some("NCHW".into());
+        slot.change_rare(|rare| rare.layout = Some("NCHW".into()));
         assert_eq!(worst_element(&slot).unwrap(), "[5] 1 / 2.5");
-        slot.layout = None;
+        slot.change_rare(|rare| rare.layout = None);
         slot.target = tensor(&[0, 3]);
         assert_eq!(worst_element(&slot).unwrap(), "[5] 1 / 2.5");
         slot.metrics = Metrics::default();
@@ -433,15 +433,14 @@ mod tests {
     fn differing_elements_have_a_number_and_a_region() {
         let check =
             |shape: &[u64], ranges: &[[u64; 2]], [n, tolerance]: [u64; 2], expected: &[&str]| {
-                let slot = SlotResult {
-                    differing: Some(Box::new(DifferingElements {
-                        tolerance: tolerance as f64,
-                        n,
-                        shape: shape.to_vec(),
-                        ranges: ranges.to_vec(),
-                    })),
-                    ..SlotResult::default()
+                let elements = DifferingElements {
+                    tolerance: tolerance as f64,
+                    n,
+                    shape: shape.to_vec(),
+                    ranges: ranges.to_vec(),
                 };
+                let mut slot = SlotResult::default();
+                slot.change_rare(|rare| rare.differing = Some(elements.into()));
                 assert_eq!(differing(&slot), expected);
             };
         check(&[], &[], [1, 0], &["1 of 1 element differs"]);

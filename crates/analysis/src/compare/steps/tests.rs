@@ -111,7 +111,8 @@ fn a_parameter_was_updated_before() {
     let check = |steps: [u64; 2], expected: &str| {
         let mut operators = steps.map(|step| operator(Some(step), AGREE, &Evidence::Tensor));
         operators[1] = operator(Some(steps[1]), OUTSIDE, &Evidence::Tensor);
-        operators[1].slots[0].parameter = Some("fc.weight".into());
+        let slot = &mut operators[1].slots[0];
+        slot.change_rare(|rare| rare.parameter = Some("fc.weight".into()));
         let found = comparison(operators.to_vec(), [None, None]);
         assert_eq!(lines(&found)[1], expected);
     };

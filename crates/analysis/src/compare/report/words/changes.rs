@@ -387,10 +387,8 @@ mod tests {
     use super::*;
 
     fn check(change: TensorChange, expected: &str) {
-        let slot = SlotResult {
-            change: Some(Box::new(change)),
-            ..SlotResult::default()
-        };
+        let mut slot = SlotResult::default();
+        slot.change_rare(|rare| rare.change = Some(change.into()));
         let found = super::change(&slot).unwrap();
         assert_eq!(found, format!("the target's tensor: {expected}"));
     }
