@@ -74,8 +74,14 @@ struct ComparedValues {
 /// The values of all places at which something differs, or has no partner.
 pub(super) struct Agreement {
     places: Vec<(OperatorPlace, ComparedValues)>,
-    /// Partners whose names are certain, by the target's.
-    certain: HashMap<usize, usize>,
+    /// Pairs whose names are certain, sorted: a map of all takes twice the memory.
+    certain: Vec<[usize; 2]>,
+}
+
+/// Golden's execution in the pair of a target's execution, if there is one.
+fn partner_in(sorted: &[[usize; 2]], target: usize) -> Option<usize> {
+    let at = sorted.binary_search_by_key(&target, |pair| pair[0]).ok()?;
+    Some(sorted[at][1])
 }
 
 impl Agreement {
@@ -84,13 +90,13 @@ impl Agreement {
     pub(super) fn search(
         comparison: &Comparison,
         sides: MatchedDumps<'_>,
-        certain: &[[usize; 2]],
+        mut certain: Vec<[usize; 2]>,
         thresholds: &Thresholds,
         n_threads: usize,
     ) -> Agreement {
         let mut partners: HashMap<OperatorPlace, OperatorPlace> = HashMap::new();
         let mut searched: BTreeSet<OperatorPlace> = BTreeSet::new();
-        let mut certain: HashMap<usize, usize> = certain.iter().map(|&[t, g]| (t, g)).collect();
+        certain.sort_unstable();
         let mut is_open: HashSet<OperatorPlace> = HashSet::new();
         for (pair, operator) in sides.matching.pairs.iter().zip(&comparison.operators) {
             let (Some(&target), Some(&golden)) = (pair.target.first(), pair.golden.first()) else {
@@ -102,7 +108,8 @@ impl Agreement {
             if operator.slots.iter().any(is_apart) {
                 searched.insert(target);
             }
-            if !pair.target.iter().all(|run| certain.contains_key(run)) {
+            let mut runs = pair.target.iter();
+            if !runs.all(|&run| partner_in(&certain, run).is_some()) {
                 is_open.insert(target);
             }
         }
@@ -140,7 +147,12 @@ impl Agreement {
                 let mut anchors = values.anchors.iter();
                 anchors.any(|anchor| anchor.runs == **pair)
             });
-            certain.extend(parts.map(|&[t, g]| (t, g)));
+            for part in parts {
+                match certain.binary_search_by_key(&part[0], |pair| pair[0]) {
+                    Ok(at) => certain[at] = *part,
+                    Err(at) => certain.insert(at, *part),
+                }
+            }
         }
         Agreement { places, certain }
     }
@@ -186,8 +198,9 @@ impl Agreement {
     }
 
     /// Marks differing slots that are not evidence of a fault, and returns whether there are any.
-    /// Verdicts have to be there, and have to be given again then.
-    pub(super) fn note(&self, comparison: &mut Comparison, sides: MatchedDumps<'_>) -> bool {
+    /// Verdicts have to be there, and have to be given again then. Ends the search, whose memory
+    /// the examination of the contract needs.
+    pub(super) fn note(self, comparison: &mut Comparison, sides: MatchedDumps<'_>) -> bool {
         let of_place: HashMap<OperatorPlace, &ComparedValues> = self
             .places
             .iter()
@@ -199,7 +212,8 @@ impl Agreement {
         let paired = LazyCell::new(|| paired_slots(sides));
         let pairs = sides.matching.pairs.iter();
         for (pair, operator) in pairs.zip(&mut comparison.operators) {
-            operator.is_certain = pair.target.iter().all(|run| self.certain.contains_key(run));
+            let mut runs = pair.target.iter();
+            operator.is_certain = runs.all(|&run| partner_in(&self.certain, run).is_some());
             let run = pair
                 .target
                 .first()
@@ -272,14 +286,15 @@ fn made_before_views(dump: &super::side::ComparedDump, slot: SlotRef) -> Vec<Slo
 
 impl ComparedValues {
     /// Leaves alone what belongs together whatever its values are.
-    fn yield_to(&mut self, certain: &HashMap<usize, usize>) {
-        let goldens: HashSet<usize> = certain.values().copied().collect();
+    fn yield_to(&mut self, certain: &[[usize; 2]]) {
+        let goldens: HashSet<usize> = certain.iter().map(|pair| pair[1]).collect();
         self.anchors.retain(|anchor| {
-            !certain.contains_key(&anchor.runs[0]) && !goldens.contains(&anchor.runs[1])
+            let [target, golden] = anchor.runs;
+            partner_in(certain, target).is_none() && !goldens.contains(&golden)
         });
         for pair in &mut self.parting {
-            match certain.get(&pair.target) {
-                Some(&golden) => {
+            match partner_in(certain, pair.target) {
+                Some(golden) => {
                     pair.golden = Some(golden);
                     pair.others.clear();
                 }

@@ -195,7 +195,9 @@ fn take(
     comparison: &mut Comparison,
 ) {
     match outcome {
-        Ok((result, n_bytes)) => {
+        Ok((mut result, n_bytes)) => {
+            // Several threads measure.
+            result.metrics = std::mem::take(&mut result.metrics).shared();
             operator.slots.push(result);
             comparison.summary.n_bytes += n_bytes;
         }

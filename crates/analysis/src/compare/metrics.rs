@@ -81,10 +81,22 @@ impl From<Vec<(MetricId, f64)>> for Metrics {
         if all.is_empty() {
             return Metrics::default();
         }
-        let new = SameBits(Arc::new(NamedValues {
+        let new = NamedValues {
             names: shared(all.iter().map(|(metric, _)| *metric)),
             values: all.iter().map(|(_, value)| *value).collect(),
-        }));
+        };
+        Metrics(Some(Arc::new(new))).shared()
+    }
+}
+
+impl Metrics {
+    /// The same, in memory that they share with equal ones of this thread. Those that another
+    /// thread made share no memory with them before.
+    pub(super) fn shared(self) -> Metrics {
+        let Some(new) = self.0 else {
+            return self;
+        };
+        let new = SameBits(new);
         VALUES.with_borrow_mut(|known| {
             if let Some(known) = known.get(&new) {
                 return Metrics(Some(known.0.clone()));
@@ -97,9 +109,7 @@ impl From<Vec<(MetricId, f64)>> for Metrics {
             metrics
         })
     }
-}
 
-impl Metrics {
     /// The metrics with their values, in order.
     pub fn iter(&self) -> impl Iterator<Item = (MetricId, f64)> + Clone {
         let all = self.0.iter();

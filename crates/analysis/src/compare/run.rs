@@ -287,7 +287,7 @@ pub fn run_opened(
     }
     let thresholds = &request.judging.thresholds;
     // Where names and graphs fail, values are looked for.
-    let found = Agreement::search(&comparison, sides, &certain, thresholds, request.n_threads);
+    let found = Agreement::search(&comparison, sides, certain, thresholds, request.n_threads);
     let anchored = anchored(request, sides, (&found, fixed))?;
     if let Some(anchored) = anchored.as_ref().filter(|found| *found != sides.matching) {
         sides.matching = anchored;
