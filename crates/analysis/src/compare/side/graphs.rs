@@ -288,8 +288,8 @@ impl ComparedDump {
                 let is_present: Vec<bool> = values.iter().map(Option::is_some).collect();
                 for (slot, position) in positions(run, side, &is_present) {
                     if let Some(name) = values.get(position).and_then(Option::as_ref) {
-                        // Its weights are in blocks too, whatever name they keep.
-                        let is_in_blocks = operator.domain == BLOCKED_DOMAIN && position > 0;
+                        // Its weight is in blocks too, whatever name it keeps; a bias is not.
+                        let is_in_blocks = operator.domain == BLOCKED_DOMAIN && position == 1;
                         let name = if is_in_blocks { "" } else { name };
                         run.slots[slot].set_made_value(name.into());
                     }
