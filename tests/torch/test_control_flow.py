@@ -12,6 +12,7 @@ import models
 import opscope.torch
 import pytest
 import torch
+from opscope.torch import _bodies
 from torch import Tensor
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -203,7 +204,6 @@ def test_scan(tmp_path) -> None:
 
 def test_runs_of_scan_that_are_not_the_models(monkeypatch, tmp_path) -> None:
     """Some versions of torch run the body once more, in front, to learn shapes."""
-    from opscope.torch import _bodies
     from torch._higher_order_ops.scan import scan
 
     n_in_front = _bodies._n_dry_runs_of_scan()
@@ -213,6 +213,29 @@ def test_runs_of_scan_that_are_not_the_models(monkeypatch, tmp_path) -> None:
     assert {name for name in graph[0] if "_add_" in name} == {"scan_add_0", "scan_add_1"}
 
 
+@pytest.mark.parametrize("name", ["cond", "map_impl"])
+def test_an_operator_that_runs_a_trace_of_its_body(name: str, tmp_path, monkeypatch) -> None:
+    """Old versions of torch call the body only with memory that nobody has written: no value is made of it."""
+    from torch._higher_order_ops.map import map as torch_map
+
+    monkeypatch.setattr(_bodies, "_is_run_on_values", lambda _: False)
+
+    def function(xs: Tensor) -> Tensor:
+        if name == "cond":
+            return torch.cond(xs.sum() > 0, lambda x: x.sin() + 1, lambda x: x.cos(), (xs,))
+        return torch_map(lambda x: x.sin() + 1, xs)
+
+    report, (graph,), _ = run(tmp_path, function, torch.ones(3, 2))
+    assert not any("sin" in name for name in graph[0]) and any("map" in name or "cond" in name for name in graph[0])
+    assert report["unseen"][f"inside {name}"] > 0
+
+
+def test_bodies_are_run_on_values_here() -> None:
+    """In the version of torch that the tests install."""
+    assert all(map(_bodies._is_run_on_values, _bodies._PROBES))
+
+
+@pytest.mark.skipif(not _bodies._is_run_on_values("map_impl"), reason="this torch runs a trace of the body")
 def test_map(tmp_path) -> None:
     from torch._higher_order_ops.map import map as torch_map
 
@@ -223,6 +246,7 @@ def test_map(tmp_path) -> None:
     assert report["unseen"] == {}
 
 
+@pytest.mark.skipif(not _bodies._is_run_on_values("map_impl"), reason="this torch runs a trace of the body")
 def test_map_backward(tmp_path) -> None:
     from torch._higher_order_ops.map import map as torch_map
 

@@ -79,7 +79,6 @@ def test_views(name: str) -> None:
     assert not _names.is_view(torch.ops.aten.add_.Tensor)
 
 
-@needs_descriptions
 def test_parameters_and_their_gradients(tmp_path) -> None:
     torch.manual_seed(0)
     model = models.Cnn()

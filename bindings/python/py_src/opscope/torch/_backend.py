@@ -144,9 +144,11 @@ class Backend:
             # The model runs without its dump; the program has been told why.
             return _runner.untapped(gm)
         known = known or Known()
+        if known.origins is not None:
+            known.origins.complete(gm, phase)
         described = _graph.describe(gm, phase, known.origins, f"graph_{number}")
         if known.model_names is not None:
-            described.name(known.model_names.names(gm, phase))
+            described.name(known.model_names.names(gm))
         if self.is_mindspore:
             return self._compile_mindspore(gm, described, phase, known.origin or _origin.Origin(), number)
         self._select(described, number)

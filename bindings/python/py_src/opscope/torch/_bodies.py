@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -49,7 +49,45 @@ def is_loop(node: Node) -> bool:
 def reason_of(node: Node) -> str | None:
     """Why the contents of an operator cannot be observed."""
     name = name_of(node)
-    return f"inside {name}" if name in _BATCHED else None
+    is_hidden = name in _BATCHED or (name in _PROBES and not _is_run_on_values(name))
+    return f"inside {name}" if is_hidden else None
+
+
+@functools.lru_cache(maxsize=None)
+def _is_run_on_values(name: str) -> bool:
+    """Whether torch calls the body of `cond` or `map` with the tensors of the program.
+
+    PyTorch 2.6 traces the body with memory that nobody has written, and runs the trace. Measured by
+    an operator of one element, as a parameter.
+    """
+    seen = []
+
+    def body(x: torch.Tensor) -> list[torch.Tensor]:
+        seen.append(x.detach())
+        return [x + 1]
+
+    try:
+        with _disable_current_modes(), torch.no_grad():
+            _PROBES[name](body, torch.full((1, 1), 5.0, requires_grad=True))
+            return bool(seen) and all(type(x) is torch.Tensor and x.item() == 5.0 for x in seen)
+    except Exception:
+        return False
+
+
+def _run_cond(body: Callable[..., Any], x: torch.Tensor) -> None:
+    from torch._higher_order_ops.cond import cond_op
+
+    cond_op(torch.tensor(True), body, body, (x,))
+
+
+def _run_map(body: Callable[..., Any], x: torch.Tensor) -> None:
+    from torch._higher_order_ops.map import map_impl
+
+    map_impl(body, [x], [])
+
+
+# Runs an operator with a body and a tensor.
+_PROBES = {"cond": _run_cond, "map_impl": _run_map}
 
 
 def n_dry_runs(node: Node) -> int:

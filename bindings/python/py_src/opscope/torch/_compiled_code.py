@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
+import torch
 from torch import nn
 
 # Maximum number of backends in a chain of wrappers.
@@ -76,7 +77,9 @@ def apart(original: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         return original(*args, **kwargs)
 
-    return FunctionType(call.__code__.replace(), call.__globals__, call.__name__, None, call.__closure__)
+    # Code that PyTorch 2.6 makes for outputs with a class refers to a global name `torch`.
+    names = {"torch": torch, **call.__globals__}
+    return FunctionType(call.__code__.replace(), names, call.__name__, None, call.__closure__)
 
 
 def compiled_parts(root: nn.Module) -> list[str]:

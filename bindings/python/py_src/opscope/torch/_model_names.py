@@ -2,7 +2,7 @@
 gradients.
 
 `torch.compile` knows the source of each argument of its own graph; AOT autograd maps its arguments
-and gradients to these (since PyTorch 2.9; earlier by order).
+and gradients to these.
 """
 
 from __future__ import annotations
@@ -43,18 +43,13 @@ class ModelNames:
         for (text, tensor), name in zip(found, self._of_argument):
             if tensor is not None and any(mark in text for mark in _OF_MODULE):
                 _known[tensor] = name
-        # For AOT autograd without descriptions, the forward graph's arguments in order.
-        self._in_order: list[str] | None = None
 
-    def names(self, gm: GraphModule, phase: str) -> Iterator[tuple[str, Node]]:
+    def names(self, gm: GraphModule) -> Iterator[tuple[str, Node]]:
         """Names of nodes: `fc.weight` for an argument, `fc.weight.grad` for a result."""
         arguments = [node for node in gm.graph.nodes if node.op == "placeholder"]
         (results,) = [node for node in gm.graph.nodes if node.op == "output"]
         outputs = results.args[0] if isinstance(results.args[0], (tuple, list)) else [results.args[0]]
-        described = results.meta.get("desc")
-        if described is None:
-            yield from self._by_order(arguments, list(outputs), phase)
-            return
+        described = results.meta.get("desc") or ()
         for node in arguments:
             if name := self._described(node.meta.get("desc")):
                 yield name, node
@@ -73,23 +68,6 @@ class ModelNames:
     def _of_attribute(self, target: str) -> str:
         tensor = self._attributes.get(target)
         return target if tensor is None else _known.get(tensor, target)
-
-    def _by_order(self, arguments: list[Node], outputs: list[Any], phase: str) -> Iterator[tuple[str, Node]]:
-        if phase != "backward":
-            names = [*map(self._of_attribute, self._attributes), *self._of_argument]
-            # If AOT autograd has merged or added arguments, their names are unknown.
-            self._in_order = names if len(names) == len(arguments) else None
-            yield from zip(self._in_order or (), arguments)
-            return
-        names = self._in_order or []
-        for node in arguments:
-            found = re.fullmatch(r"primals_(\d+)", node.name)
-            if found and 0 < int(found[1]) <= len(names):
-                yield names[int(found[1]) - 1], node
-        if len(outputs) == len(names):
-            for name, node in zip(names, outputs):
-                if isinstance(node, Node):
-                    yield f"{name}.grad", node
 
 
 def _source(node: Node) -> tuple[str, torch.Tensor | None]:

@@ -16,6 +16,8 @@ _PARAMETER = re.compile(rf"(?:{_MEMBER.pattern})*\._(?:parameters|buffers)\[(?:'
 _TENSORS = re.compile(r"\._(?:parameters|buffers)\[(?:'([^']*)'|\"([^\"]*)\")\]")
 _LOCAL = re.compile(r"^L\[(?:'([^']*)'|\"([^\"]*)\")\]")
 _FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.*)$')
+# A wrapper that PyTorch before 2.9 records for a compiled module of its own.
+_WRAPPER = "/torch/_dynamo/external_utils.py"
 # Number of names listed if none is similar.
 _N_SUGGESTIONS_OF_ALL = 8
 _N_SUGGESTIONS = 3
@@ -144,7 +146,7 @@ def clean_argument(source: str) -> str:
 def source_line(meta: dict) -> str:
     """File, line and function of the innermost call in the user's code; empty if unknown."""
     for line in reversed((meta.get("stack_trace") or "").splitlines()):
-        if found := _FRAME.match(line):
+        if (found := _FRAME.match(line)) and not found[1].endswith(_WRAPPER):
             return f"{found[1]}:{found[2]} {found[3]}"
     return ""
 

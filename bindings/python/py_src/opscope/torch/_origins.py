@@ -4,11 +4,30 @@ ones.
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, NamedTuple
 
 from torch.fx import GraphModule
 
 from . import _names, _placements
+
+
+class ParamAOTInput(NamedTuple):
+    """PyTorch's class of this name, for versions without it."""
+
+    target: str
+
+
+class PlainAOTInput(NamedTuple):
+    """As above."""
+
+    idx: int
+
+
+class GradAOTOutput(NamedTuple):
+    """As above."""
+
+    grad_of: ParamAOTInput | PlainAOTInput
 
 
 class Origins:
@@ -20,8 +39,33 @@ class Origins:
         self._parameters = [_parameter(node) for node in arguments]
         # Likewise the placements of distributed tensors.
         self._placements = [_placement(node) for node in arguments]
+        attributes = [] if gm is None else [*gm.named_parameters(remove_duplicate=False)]
+        attributes += [] if gm is None else [*gm.named_buffers(remove_duplicate=False)]
+        self._in_order = [ParamAOTInput(name) for name, _ in attributes]
+        self._in_order += [PlainAOTInput(index) for index in range(len(arguments))]
+        self._is_in_order = False
         # For each sequence number the forward graph and the task of its first operator.
         self._first: dict[int, tuple[str, int]] = {}
+
+    def complete(self, gm: GraphModule, phase: str) -> None:
+        """Describes arguments and gradients by their order, as AOT autograd does since PyTorch 2.9.
+
+        If it has merged or added arguments, they remain unknown.
+        """
+        arguments = [node for node in gm.graph.nodes if node.op == "placeholder"]
+        (output,) = [node for node in gm.graph.nodes if node.op == "output"]
+        if "desc" in output.meta:
+            return
+        if phase != "backward":
+            self._is_in_order = len(arguments) == len(self._in_order)
+            for node, description in zip(arguments, self._in_order if self._is_in_order else ()):
+                node.meta["desc"] = description
+            return
+        for node in arguments if self._is_in_order else ():
+            if (found := re.fullmatch(r"primals_(\d+)", node.name)) and 0 < int(found[1]) <= len(self._in_order):
+                node.meta["desc"] = self._in_order[int(found[1]) - 1]
+        if self._is_in_order and len(output.args[0]) == len(self._in_order):
+            output.meta["desc"] = tuple(map(GradAOTOutput, self._in_order))
 
     def learn(self, meta: dict, graph: str, task_id: int) -> None:
         """Records a forward operator. Later ones with the same number are not differentiable."""
