@@ -1,6 +1,7 @@
 //! Media processing, generated from the table shared by both bindings.
 
 use opscope_acl::{Handle, MEDIA_ADVICE, MediaField, MediaKind, media_functions};
+use pastey::paste;
 
 use crate::border::process;
 use crate::pointer::OutPointer;
@@ -9,37 +10,56 @@ use crate::table::{codes, refusals, results, values};
 /// Generates C functions from the table.
 macro_rules! media {
     (
-        creators {$(
-            $create:ident $_create:ident $created:ident($($parameter:ident: $field:ident),*);
+        objects {$(
+            $prefix:ident $_prefix:ident $object:ident $_object:ident
+                $kind:ident($($parameter:ident: $initial:ident),*) {
+                both {$($both:ident $_both:ident: $both_type:ty),*}
+                set {$($set:ident $_set:ident: $set_type:ty),*}
+                get {$($get:ident $_get:ident: $get_type:ty),*}
+            }
         )+}
-        destroyers {$($destroy:ident $_destroy:ident $destroyed:ident;)+}
-        setters {$($set:ident $_set:ident $changed:ident.$changed_field:ident: $set_type:ty;)+}
-        getters {$($get:ident $_get:ident $read:ident.$read_field:ident: $get_type:ty;)+}
         refusals {$($refuse:ident($($type:ty),*) $_refuse:ident;)+}
         refused_results {$($result:ident($($result_type:ty),*) $_result:ident [$($_zero:expr),+];)+}
     ) => {
-        values! {$(
-            $create($($parameter: u32),*) -> Handle => process().create_media(
-                MediaKind::$created, &[$((MediaField::$field, $parameter.into())),*]
-            ), or 0;
-        )+}
-        codes! {
-            $($destroy(object: Handle)
-                => process().destroy_media(MediaKind::$destroyed, object);)+
-            $($set(object: Handle, value: $set_type) => process().set_media(
-                MediaKind::$changed, object, MediaField::$changed_field, value
-            );)+
+        paste! {
+            values! {$(
+                [<$prefix Create $object>]($($parameter: u32),*) -> Handle
+                    => process().create_media(
+                        MediaKind::$kind, &[$((MediaField::$initial, $parameter.into())),*]
+                    ), or 0;
+            )+}
+            codes! {$(
+                [<$prefix Destroy $object>](object: Handle)
+                    => process().destroy_media(MediaKind::$kind, object);
+            )+}
         }
-        values! {$(
-            $get(object: Handle) -> $get_type => process().media(
-                MediaKind::$read, object, MediaField::$read_field
-            ), or 0;
-        )+}
+        $(
+            setters! { $prefix $object $kind {$($both: $both_type,)* $($set: $set_type,)*} }
+            getters! { $prefix $object $kind {$($both: $both_type,)* $($get: $get_type,)*} }
+        )+
         refusals! {
             because MEDIA_ADVICE;
             $($refuse($($type),*);)+
             $($result($($result_type),*);)+
         }
+    };
+}
+
+macro_rules! setters {
+    ($prefix:ident $object:ident $kind:ident {$($field:ident: $type:ty,)*}) => {
+        paste! {$(codes! {
+            [<$prefix Set $object $field>](object: Handle, value: $type)
+                => process().set_media(MediaKind::$kind, object, MediaField::$field, value);
+        })*}
+    };
+}
+
+macro_rules! getters {
+    ($prefix:ident $object:ident $kind:ident {$($field:ident: $type:ty,)*}) => {
+        paste! {$(values! {
+            [<$prefix Get $object $field>](object: Handle) -> $type
+                => process().media(MediaKind::$kind, object, MediaField::$field), or 0;
+        })*}
     };
 }
 

@@ -1,6 +1,9 @@
 //! `opscope.acl.media`: media processing, generated from the table that both bindings share.
 
-use opscope_acl::{MEDIA_ADVICE, MediaField, MediaKind, MediaNumber, Status, media_functions};
+use opscope_acl::{
+    Answer, MEDIA_ADVICE, MediaField, MediaKind, MediaNumber, Status, media_functions,
+};
+use pastey::paste;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -11,41 +14,42 @@ use crate::table::table;
 /// Generates Python functions from the table, and `fill_table`, which adds them to a module.
 macro_rules! media {
     (
-        creators {$(
-            $_create:ident $create:ident $created:ident($($parameter:ident: $field:ident),*);
+        objects {$(
+            $_prefix:ident $prefix:ident $_object:ident $object:ident
+                $kind:ident($($parameter:ident: $initial:ident),*) {
+                both {$($both:ident $both_name:ident: $both_type:ty),*}
+                set {$($set:ident $set_name:ident: $set_type:ty),*}
+                get {$($get:ident $get_name:ident: $get_type:ty),*}
+            }
         )+}
-        destroyers {$($_destroy:ident $destroy:ident $destroyed:ident;)+}
-        setters {$($_set:ident $set:ident $changed:ident.$changed_field:ident: $set_type:ty;)+}
-        getters {$($_get:ident $get:ident $read:ident.$read_field:ident: $get_type:ty;)+}
         refusals {$($refuse_in_c:ident($($_type:ty),*) $refuse:ident;)+}
         refused_results {$(
             $result_in_c:ident($($_result_type:ty),*) $result:ident [$($zero:expr),+];
         )+}
     ) => {
-        table! {
+        paste! { table! {
             [also $($refuse,)+ $($result),+]
 
-            values {
-                $($create($($parameter: Word32Arg),*) -> usize => process().create_media(
-                    MediaKind::$created, &[$((MediaField::$field, $parameter.0.into())),*]
-                ), or 0;)+
-                $($get(object: WordArg) -> $get_type => process().media(
-                    MediaKind::$read, object.0, MediaField::$read_field
-                ), or 0;)+
-            }
+            values {$(
+                [<$prefix _create_ $object>]($($parameter: Word32Arg),*) -> usize
+                    => process().create_media(
+                        MediaKind::$kind, &[$((MediaField::$initial, $parameter.0.into())),*]
+                    ), or 0;
+                $([<$prefix _get_ $object _ $both_name>](object: WordArg) -> $both_type
+                    => process().media(MediaKind::$kind, object.0, MediaField::$both), or 0;)*
+                $([<$prefix _get_ $object _ $get_name>](object: WordArg) -> $get_type
+                    => process().media(MediaKind::$kind, object.0, MediaField::$get), or 0;)*
+            )+}
 
-            codes {
-                $($destroy(object: WordArg)
-                    => process().destroy_media(MediaKind::$destroyed, object.0);)+
-                // Numbers of every width are truncated as in C.
-                $($set(object: WordArg, value: WordArg) => process().set_media(
-                    MediaKind::$changed,
-                    object.0,
-                    MediaField::$changed_field,
-                    <$set_type>::from_bits(MediaNumber::to_bits(value.0)),
-                );)+
-            }
-        }
+            codes {$(
+                [<$prefix _destroy_ $object>](object: WordArg)
+                    => process().destroy_media(MediaKind::$kind, object.0);
+                $([<$prefix _set_ $object _ $both_name>](object: WordArg, value: WordArg)
+                    => set::<$both_type>(MediaKind::$kind, object, MediaField::$both, value);)*
+                $([<$prefix _set_ $object _ $set_name>](object: WordArg, value: WordArg)
+                    => set::<$set_type>(MediaKind::$kind, object, MediaField::$set, value);)*
+            )+}
+        } }
 
         $(
             /// Requires the hardware: 200001, and `acl.get_recent_err_msg()` names a replacement.
@@ -65,6 +69,17 @@ macro_rules! media {
             }
         )+
     };
+}
+
+/// Sets a field. Numbers of every width are truncated as in C.
+fn set<N: MediaNumber>(
+    kind: MediaKind,
+    object: WordArg,
+    field: MediaField,
+    value: WordArg,
+) -> Answer {
+    let value = N::from_bits(MediaNumber::to_bits(value.0));
+    process().set_media(kind, object.0, field, value)
 }
 
 /// The result type of a missing value.
