@@ -55,7 +55,7 @@ const UNSAFE_FILES: &[&str] = &[
     "crates/engine/src/onnx/ort/device/cuda.rs",
     "crates/engine/src/onnx/ort/device/cuda/api.rs",
     "crates/engine/src/onnx/ort/device/cuda/context.rs",
-    "crates/engine/src/onnx/ort/device/cuda/fake.rs",
+    "crates/engine/src/onnx/ort/device/cuda/tests/fake.rs",
     "crates/engine/src/onnx/ort/device/cuda/loader.rs",
     "crates/engine/src/onnx/ort/device/cuda/pinned.rs",
     "crates/engine/src/onnx/ort/device/cuda/progress.rs",

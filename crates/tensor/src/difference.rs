@@ -26,8 +26,6 @@ mod piecewise;
 mod relative;
 mod side;
 mod source;
-#[cfg(test)]
-mod specification;
 mod sweep;
 #[cfg(test)]
 mod tests;

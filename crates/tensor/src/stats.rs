@@ -14,8 +14,6 @@ mod kind;
 mod non_finite;
 mod partial;
 pub mod sequential;
-#[cfg(test)]
-mod specification;
 mod strided;
 #[cfg(test)]
 mod tests;

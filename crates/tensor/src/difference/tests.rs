@@ -2,6 +2,7 @@
 
 mod adversarial;
 mod known;
+pub(super) mod specification;
 
 use super::sweep::DifferenceSweep;
 use super::ulp::Ulps;

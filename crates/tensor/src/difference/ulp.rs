@@ -262,7 +262,7 @@ mod tests {
             |power: u32| (0..=64).map(move |i| (1u64 << power).wrapping_add(i).wrapping_sub(32));
         let distances = (0..5000).chain((8..64).flat_map(near)).chain([u64::MAX]);
         for distance in distances {
-            let expected = crate::difference::specification::rounded_up(distance);
+            let expected = crate::difference::tests::specification::rounded_up(distance);
             assert_eq!(end(bucket_of_long(distance)), expected, "{distance}");
             if let Ok(short) = u32::try_from(distance) {
                 assert_eq!(end(bucket(short) as usize), expected, "{distance}");

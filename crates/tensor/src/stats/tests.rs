@@ -1,6 +1,7 @@
 mod accuracy;
 mod against_specification;
 mod sequential;
+mod specification;
 
 use super::*;
 use crate::Shape;

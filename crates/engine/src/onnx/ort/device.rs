@@ -16,7 +16,7 @@ use opscope_tensor::{DeviceArrival, DeviceElements, DeviceRow, SharedBytes, Tens
 
 pub(super) use self::cuda::CudaDevice;
 #[cfg(test)]
-pub(super) use self::cuda::fake;
+pub(super) use self::cuda::tests::fake;
 pub(super) use self::place::{DeviceMemory, DeviceStream};
 use self::place::{N_ROWS_MAX, RowWords};
 use crate::LoadOptions;

@@ -1,10 +1,10 @@
 //! The code that runs against the specification, bit for bit, on every machine that the CPU has.
 
+use super::specification::{self, PlainElement};
 use crate::DType;
 use crate::cpu::{self, LaneMachine, LaneTask};
 use crate::stats::block::{BLOCK, StatsBlock};
 use crate::stats::kind::StatsKind;
-use crate::stats::specification::{self, PlainElement};
 
 #[derive(Clone)]
 struct Blocks<'a> {

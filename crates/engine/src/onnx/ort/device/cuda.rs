@@ -7,8 +7,6 @@
 
 mod api;
 mod context;
-#[cfg(test)]
-pub(crate) mod fake;
 mod loader;
 mod pinned;
 mod progress;
@@ -270,4 +268,9 @@ fn is_row_of(row: &DeviceRow, tensor: &Tensor) -> bool {
         && pairs
             .iter()
             .all(|&(a, b)| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-9)
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    pub(crate) mod fake;
 }

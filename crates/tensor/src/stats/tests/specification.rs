@@ -2,8 +2,8 @@
 //!
 //! Nothing runs this but tests. The code that does run must give the same bits on every input.
 
-use super::block::{SquareScale, StatsBlock, deviation_from_sums, fold};
 use crate::cpu::LANES;
+use crate::stats::block::{SquareScale, StatsBlock, deviation_from_sums, fold};
 
 /// One element.
 #[derive(Clone, Copy, Debug)]

@@ -13,8 +13,8 @@ use std::sync::{Mutex, PoisonError};
 
 use opscope_tensor::{DType, Tensor};
 
-use super::api::{CudaApi, DeviceAddress, Handle, Status};
-use super::*;
+use crate::onnx::ort::device::cuda::api::{CudaApi, DeviceAddress, Handle, Status};
+use crate::onnx::ort::device::cuda::*;
 
 const SUCCESS: Status = 0;
 const OUT_OF_MEMORY: Status = 2;

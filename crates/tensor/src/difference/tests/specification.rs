@@ -2,10 +2,10 @@
 
 use half::{bf16, f16};
 
-use super::{
+use crate::convert::dtype::{DecodedElements, decode};
+use crate::difference::{
     DifferenceError, DifferenceOptions, N_BINS, SideSummary, TensorDifference, WorstElement,
 };
-use crate::convert::dtype::{DecodedElements, decode};
 use crate::{DType, NumpyType, TensorView};
 
 /// The smallest share of a distribution, so that its logarithm exists.
@@ -66,7 +66,7 @@ pub(super) fn difference(
     absolute(&mut result, &pairs);
     norms(&mut result, &pairs);
     relative(&mut result, &pairs);
-    if let Some(dtype) = super::coarser(target.dtype, golden.dtype) {
+    if let Some(dtype) = crate::difference::coarser(target.dtype, golden.dtype) {
         ulps(&mut result, &pairs, dtype);
     }
     if options.has_kl && !pairs.is_empty() {
@@ -378,7 +378,7 @@ fn order(bits: u128, sign: u32) -> i128 {
 }
 
 /// The distance, or the end of its sixteenth of a power of two from 256 on.
-pub(super) fn rounded_up(distance: u64) -> u64 {
+pub(in crate::difference) fn rounded_up(distance: u64) -> u64 {
     if distance < 256 {
         return distance;
     }
