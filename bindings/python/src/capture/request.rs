@@ -11,61 +11,67 @@ use opscope_store::visible::visible;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Creates the request of options.
-///
-/// # Errors
-///
-/// `ValueError` for a word that is not allowed.
-pub(super) fn request_of_options(
-    form: DumpForm,
-    purpose: &str,
-    mode: &str,
+/// The plan of a session without a configuration file: a dictionary.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(super) struct SessionPlan {
+    /// `tensor`, `stats` or `table`.
+    data: String,
+    /// `acl` or `native`.
+    form: String,
+    rank: u32,
+    /// A name of [`PURPOSES`].
+    purpose: String,
+    /// `input`, `output` or `all`.
+    mode: String,
+    /// Pairs of a first and a last step; `None` for all.
     steps: Option<Vec<(u64, u64)>>,
+    /// Whether a selected operator's graph inputs have separate records.
     has_graph_inputs: bool,
-) -> PyResult<DumpRequest> {
-    let plan = Plan {
-        purpose: of_name(purpose)?,
-        sides: sides(mode)?,
-        steps: steps.map_or_else(Steps::every, |steps| {
-            let ranges = steps.into_iter().map(|(first, last)| first..=last);
-            Steps::in_ranges(ranges.collect())
-        }),
-        has_graph_inputs,
-        ..Plan::everything()
-    };
-    Ok(DumpRequest {
-        has_single_operators: false,
-        ..DumpRequest::new(plan, form)
-    })
 }
 
-/// The form of a dump below `place`.
-///
-/// # Errors
-///
-/// `ValueError` for a word that is not allowed.
-pub(super) fn form_of(
-    form: &str,
-    place: PathBuf,
-    (data, purpose): (&str, &str),
-    rank: u32,
-) -> PyResult<DumpForm> {
-    match form {
-        "acl" => Ok(DumpForm::Acl {
-            places: vec![place],
-            content: content(data, of_name(purpose)?)?,
-        }),
-        "native" => Ok(DumpForm::Native(NativeOptions {
-            places: vec![place],
-            content: match content(data, of_name(purpose)?)? {
-                AclContent::Tensors => NativeContent::Tensors,
-                _ => NativeContent::Statistics,
-            },
-            rank,
-        })),
-        _ => Err(PyValueError::new_err(format!(
-            "form `{form}` is neither `native` nor `acl`"
-        ))),
+impl SessionPlan {
+    /// The request of a dump below `place`.
+    ///
+    /// # Errors
+    ///
+    /// `ValueError` for a word that is not allowed.
+    pub(super) fn request(self, place: PathBuf) -> PyResult<DumpRequest> {
+        let form = self.form(place)?;
+        let plan = Plan {
+            purpose: of_name(&self.purpose)?,
+            sides: sides(&self.mode)?,
+            steps: self.steps.map_or_else(Steps::every, |steps| {
+                let ranges = steps.into_iter().map(|(first, last)| first..=last);
+                Steps::in_ranges(ranges.collect())
+            }),
+            has_graph_inputs: self.has_graph_inputs,
+            ..Plan::everything()
+        };
+        Ok(DumpRequest {
+            has_single_operators: false,
+            ..DumpRequest::new(plan, form)
+        })
+    }
+
+    fn form(&self, place: PathBuf) -> PyResult<DumpForm> {
+        match &*self.form {
+            "acl" => Ok(DumpForm::Acl {
+                places: vec![place],
+                content: content(&self.data, of_name(&self.purpose)?)?,
+            }),
+            "native" => Ok(DumpForm::Native(NativeOptions {
+                places: vec![place],
+                content: match content(&self.data, of_name(&self.purpose)?)? {
+                    AclContent::Tensors => NativeContent::Tensors,
+                    _ => NativeContent::Statistics,
+                },
+                rank: self.rank,
+            })),
+            form => Err(PyValueError::new_err(format!(
+                "form `{form}` is neither `native` nor `acl`"
+            ))),
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use super::graph::{GraphFacts, SessionGraph};
 use super::memory::TensorLender;
 use super::mindspore::{DumpOwner, request as mindspore_request};
 use super::names_asked::{AskedNames, Missing};
-use super::request::{form_of, name_of, request_of_acl_json, request_of_options};
+use super::request::{SessionPlan, name_of, request_of_acl_json};
 use super::shared::{TorchSessionState, tidy};
 use super::watch::MemoryWatch;
 use super::{report, run_record};
@@ -34,13 +34,45 @@ use crate::os_error;
 /// The CPU.
 const DEVICE: u32 = 0;
 
-/// Facts about torch.
-struct TorchFacts<'a, 'py> {
+/// Facts about torch and the settings of a session: a dictionary.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct TorchFacts<'py> {
+    /// `torch.Tensor` and subclasses that only add a name.
     plain_types: Vec<Bound<'py, PyType>>,
-    version: &'a str,
+    /// For the run's record.
+    torch_version: String,
+    /// Called with a tensor without plain CPU memory, and the reason; it returns pairs of substitute
+    /// tensors, a reason, or `None`.
     forms: Option<Py<PyAny>>,
+    /// The queue of device values, which includes CPU tensors if the host is claimed.
     devices: Option<Py<PyAny>>,
     is_host_claimed: bool,
+    queue_bytes_max: Option<u64>,
+    n_writers: Option<usize>,
+    /// `wait` or `drop`.
+    when_behind: String,
+}
+
+impl TorchFacts<'_> {
+    /// # Errors
+    /// `ValueError` for a word that is none of those allowed.
+    fn options(&self) -> PyResult<SessionOptions> {
+        let usual = SessionOptions::default();
+        Ok(SessionOptions {
+            queue_bytes_max: self.queue_bytes_max.unwrap_or(usual.queue_bytes_max),
+            n_writers: self.n_writers.unwrap_or(usual.n_writers).max(1),
+            when_behind: match &*self.when_behind {
+                "wait" => WhenBehind::Wait,
+                "drop" => WhenBehind::Drop,
+                word => {
+                    let text = format!("when_behind `{word}` is neither `wait` nor `drop`");
+                    return Err(PyValueError::new_err(text));
+                }
+            },
+            ..usual
+        })
+    }
 }
 
 /// A running plan, and its output directory.
@@ -67,71 +99,26 @@ pub(super) struct TorchSession {
 impl TorchSession {
     /// Creates `{dump_path}/{time}` with the first free one of `times`, and starts the writers.
     ///
-    /// `data` is `tensor` or `stats`; `form` is `acl` or `native`; `mode` is `input`, `output` or
-    /// `all`; `steps` are pairs of a first and a last step, or `None` for all; `purpose` is
-    /// `values`, `watch`, `overflow`, `exception_brief`, `exception_norm` or `exception_detail`.
-    /// `plain_types` are `torch.Tensor` and subclasses that only add a name, `torch_version` is for
-    /// the run's record. With `has_graph_inputs` a selected operator's graph inputs have separate
-    /// records. `forms` is called with a tensor without plain CPU memory, and the reason; it
-    /// returns pairs of substitute tensors, a reason, or `None`. `devices` is the queue of device
-    /// values, which includes CPU tensors if the host is claimed. `when_behind` is `wait` or
-    /// `drop`.
+    /// `plan` and `torch` are dictionaries with the fields of [`SessionPlan`] and [`TorchFacts`].
     #[new]
-    #[pyo3(signature = (dump_path, times, plain_types, torch_version, *, data="tensor", form="acl", rank=0,
-                        mode="all", steps=None, has_graph_inputs=false, purpose="values", queue_bytes_max=None,
-                        n_writers=None, forms=None, devices=None, is_host_claimed=false, when_behind="wait"))]
-    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
     fn new(
         py: Python<'_>,
         dump_path: PathBuf,
         times: Vec<String>,
-        plain_types: Vec<Bound<'_, PyType>>,
-        torch_version: &str,
-        data: &str,
-        form: &str,
-        rank: u32,
-        mode: &str,
-        steps: Option<Vec<(u64, u64)>>,
-        has_graph_inputs: bool,
-        purpose: &str,
-        queue_bytes_max: Option<u64>,
-        n_writers: Option<usize>,
-        forms: Option<Py<PyAny>>,
-        devices: Option<Py<PyAny>>,
-        is_host_claimed: bool,
-        when_behind: &str,
+        plan: SessionPlan,
+        torch: TorchFacts<'_>,
     ) -> PyResult<TorchSession> {
-        let form = form_of(form, dump_path, (data, purpose), rank)?;
-        let request = request_of_options(form, purpose, mode, steps, has_graph_inputs)?;
-        let how = options(queue_bytes_max, n_writers, when_behind)?;
-        let torch = TorchFacts {
-            plain_types,
-            version: torch_version,
-            forms,
-            devices,
-            is_host_claimed,
-        };
-        TorchSession::start(py, request, Some(times), torch, how)
+        TorchSession::start(py, plan.request(dump_path)?, Some(times), torch)
     }
 
     /// The same for an `acl.json`, in `{dump_path}/{below}/{time}` with its `dump_path`.
     #[staticmethod]
-    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
-    #[pyo3(signature = (text, below, times, plain_types, torch_version, *, queue_bytes_max=None, n_writers=None,
-                        forms=None, devices=None, is_host_claimed=false, when_behind="wait"))]
     fn of_acl_json(
         py: Python<'_>,
         text: &str,
         below: PathBuf,
         times: Vec<String>,
-        plain_types: Vec<Bound<'_, PyType>>,
-        torch_version: &str,
-        queue_bytes_max: Option<u64>,
-        n_writers: Option<usize>,
-        forms: Option<Py<PyAny>>,
-        devices: Option<Py<PyAny>>,
-        is_host_claimed: bool,
-        when_behind: &str,
+        torch: TorchFacts<'_>,
     ) -> PyResult<TorchSession> {
         let Some(mut request) = request_of_acl_json(text)? else {
             return Err(PyValueError::new_err("the acl.json requests no dump"));
@@ -140,23 +127,11 @@ impl TorchSession {
             // All ranks of a job may read the same acl.json, so each needs its own directory.
             places.iter_mut().for_each(|place| place.push(&below));
         }
-        let how = options(queue_bytes_max, n_writers, when_behind)?;
-        let torch = TorchFacts {
-            plain_types,
-            version: torch_version,
-            forms,
-            devices,
-            is_host_claimed,
-        };
-        TorchSession::start(py, request, Some(times), torch, how)
+        TorchSession::start(py, request, Some(times), torch)
     }
 
     /// The same for a MindSpore configuration, in its `path`; `target` selects the tree.
     #[staticmethod]
-    #[expect(clippy::too_many_arguments, reason = "they have names in Python")]
-    #[pyo3(signature = (text, target, rank, device, time, plain_types, torch_version, *, queue_bytes_max=None,
-                        n_writers=None, forms=None, devices=None, is_host_claimed=false,
-                        when_behind="wait"))]
     fn of_mindspore_json(
         py: Python<'_>,
         text: &str,
@@ -164,28 +139,13 @@ impl TorchSession {
         rank: u32,
         device: u32,
         time: &str,
-        plain_types: Vec<Bound<'_, PyType>>,
-        torch_version: &str,
-        queue_bytes_max: Option<u64>,
-        n_writers: Option<usize>,
-        forms: Option<Py<PyAny>>,
-        devices: Option<Py<PyAny>>,
-        is_host_claimed: bool,
-        when_behind: &str,
+        torch: TorchFacts<'_>,
     ) -> PyResult<TorchSession> {
         let place = DumpOwner::new(target, rank, device)?;
         let Some(request) = mindspore_request(text, place, time)? else {
             return Err(PyValueError::new_err("the configuration requests no dump"));
         };
-        let how = options(queue_bytes_max, n_writers, when_behind)?;
-        let torch = TorchFacts {
-            plain_types,
-            version: torch_version,
-            forms,
-            devices,
-            is_host_claimed,
-        };
-        let mut session = TorchSession::start(py, request, None, torch, how)?;
+        let mut session = TorchSession::start(py, request, None, torch)?;
         // The tree uses this device number, whatever device torch runs on.
         session.device = Some(device);
         Ok(session)
@@ -414,12 +374,12 @@ impl TorchSession {
         py: Python<'_>,
         request: DumpRequest,
         times: Option<Vec<String>>,
-        torch: TorchFacts<'_, '_>,
-        options: SessionOptions,
+        torch: TorchFacts<'_>,
     ) -> PyResult<TorchSession> {
+        let options = torch.options()?;
         let lender = TensorLender::new(py, &torch.plain_types)?;
         let lender = lender.with_host_claimed(torch.is_host_claimed);
-        let (forms, devices, version) = (torch.forms, torch.devices, torch.version);
+        let (forms, devices, version) = (torch.forms, torch.devices, torch.torch_version);
         let options = SessionOptions {
             n_writers: request.n_writers(options.n_writers),
             ..options
@@ -431,7 +391,7 @@ impl TorchSession {
             };
             let dump = request.open(&dump_options);
             let dump = dump.map_err(|error| os_error::of_store(&error))?;
-            let record = run_record::record(version, options.n_writers);
+            let record = run_record::record(&version, options.n_writers);
             TorchSession::open((lender, forms, devices), request, dump, record, options)
         })
     }
@@ -541,27 +501,4 @@ fn model_id(name: String, load: u32, device: u32) -> ModelId {
         load: Some(load),
         device,
     }
-}
-
-/// # Errors
-/// `ValueError` for a word that is none of those allowed.
-fn options(
-    queue_bytes_max: Option<u64>,
-    n_writers: Option<usize>,
-    when_behind: &str,
-) -> PyResult<SessionOptions> {
-    let usual = SessionOptions::default();
-    Ok(SessionOptions {
-        queue_bytes_max: queue_bytes_max.unwrap_or(usual.queue_bytes_max),
-        n_writers: n_writers.unwrap_or(usual.n_writers).max(1),
-        when_behind: match when_behind {
-            "wait" => WhenBehind::Wait,
-            "drop" => WhenBehind::Drop,
-            _ => {
-                let text = format!("when_behind `{when_behind}` is neither `wait` nor `drop`");
-                return Err(PyValueError::new_err(text));
-            }
-        },
-        ..usual
-    })
 }

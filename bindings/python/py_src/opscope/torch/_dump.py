@@ -177,44 +177,41 @@ class Dump:
 
     def _new_session(self) -> Session:
         plan = self.plan
-        how = {"queue_bytes_max": self.config.queue_bytes_max, "n_writers": self.config.n_writers}
-        how["forms"] = _forms.parts
-        how["devices"] = DeviceQueue(self.config.device_bytes_max, self.config.when_behind)
-        how["is_host_claimed"] = is_host_claimed()
-        how["when_behind"] = self.config.when_behind
+        how = {
+            "plain_types": [torch.Tensor, torch.nn.Parameter],
+            "torch_version": torch.__version__,
+            "forms": _forms.parts,
+            "devices": DeviceQueue(self.config.device_bytes_max, self.config.when_behind),
+            "is_host_claimed": is_host_claimed(),
+            "queue_bytes_max": self.config.queue_bytes_max,
+            "n_writers": self.config.n_writers,
+            "when_behind": self.config.when_behind,
+        }
         of = world()
-        plain_types = [torch.Tensor, torch.nn.Parameter]
         if (text := acl_json_text(plan)) is not None:
             # The file sets the path; only the processes of a distributed run must be separated.
             below = rank_name(of) if of.size > 1 else ""
-            times = _ranks.times(self.path, self.accepted_at)
-            return Session.of_acl_json(text, below, times, plain_types, torch.__version__, **how)
+            return Session.of_acl_json(text, below, _ranks.times(self.path, self.accepted_at), how)
         if (text := self.mindspore_text) is not None:
             rank = plan.rank if plan.rank is not None else of.rank
             (time, *_) = _ranks.times(self.path, self.accepted_at, self.path)
-            return Session.of_mindspore_json(
-                text, plan.target, rank, plan.device, time, plain_types, torch.__version__, **how
-            )
+            return Session.of_mindspore_json(text, plan.target, rank, plan.device, time, how)
         asked = purpose(plan)
         # Files of overflows, failures and overwritten values are defined by the vendor's tools.
         is_native = getattr(plan, "form", "acl") == "native" and asked == "values"
         # Each process of a distributed run has a directory; a single process needs none.
         is_alone = is_native and of.size == 1
         parent = self.path if is_alone else os.path.join(self.path, rank_name(of))
-        return Session(
-            parent,
-            _ranks.times(self.path, self.accepted_at, parent),
-            plain_types,
-            torch.__version__,
-            data=plan.data,
-            form="native" if is_native else "acl",
-            rank=of.rank,
-            purpose=asked,
-            mode=plan.mode,
-            steps=None if plan.steps is None else [tuple(pair) for pair in plan.steps],
-            has_graph_inputs=bool(plan.layers),
-            **how,
-        )
+        what = {
+            "data": plan.data,
+            "form": "native" if is_native else "acl",
+            "rank": of.rank,
+            "purpose": asked,
+            "mode": plan.mode,
+            "steps": None if plan.steps is None else [tuple(pair) for pair in plan.steps],
+            "has_graph_inputs": bool(plan.layers),
+        }
+        return Session(parent, _ranks.times(self.path, self.accepted_at, parent), what, how)
 
     def finish(self, n_graphs: int, counts: dict | None = None) -> dict:
         """Writes the rest and returns the report; warns if nothing was dumped. `counts` precede the
