@@ -20,7 +20,7 @@ use tract_onnx::tract_hir::internal::*;
 
 use self::heads::{AttentionExtents, join, split};
 use self::visible::{AttentionMask, VisibilityRules};
-use super::composition::Composition;
+use super::composition::{Composition, ResultShape, ResultType};
 use super::wiring::{NodeWiring, WiredOutlets};
 
 /// Most optional inputs and outputs that an `AttentionComposition` has.
@@ -57,6 +57,8 @@ enum ScoreOutput {
 
 impl Composition for AttentionComposition {
     const OP_TYPE: &'static str = "Attention";
+    const RESULT_TYPE: ResultType = ResultType::EachOfFirstInput;
+    const RESULT_SHAPE: ResultShape = ResultShape::OfSameRank;
 
     fn from_node(_context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         let scores = match node.get_attr_opt::<i64>("qk_matmul_output_mode")? {
@@ -97,18 +99,6 @@ impl Composition for AttentionComposition {
 
     fn n_outputs(&self) -> usize {
         self.outputs.iter().filter(|is_there| **is_there).count()
-    }
-
-    fn rules<'r, 'p: 'r, 's: 'r>(
-        &'s self,
-        solver: &mut Solver<'r>,
-        inputs: &'p [TensorProxy],
-        outputs: &'p [TensorProxy],
-    ) -> InferenceResult {
-        for output in outputs {
-            solver.equals(&inputs[0].datum_type, &output.datum_type)?;
-        }
-        solver.equals(&inputs[0].rank, &outputs[0].rank)
     }
 
     fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {

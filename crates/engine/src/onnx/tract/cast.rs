@@ -8,9 +8,8 @@ use tract_onnx::model::ParsingContext;
 use tract_onnx::pb::NodeProto;
 use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::cast::cast;
-use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Built, Composition, build, builder_of_engine};
+use super::composition::{Built, Composition, ResultType, build, builder_of_engine};
 use super::wiring::{NodeWiring, WiredOutlets};
 
 /// A cast to `int64`.
@@ -27,19 +26,10 @@ pub(super) fn cast_to(context: &ParsingContext<'_>, node: &NodeProto) -> Built {
 
 impl Composition for CastToInteger {
     const OP_TYPE: &'static str = "Cast";
+    const RESULT_TYPE: ResultType = ResultType::Fixed(DatumType::I64);
 
     fn from_node(_context: &ParsingContext<'_>, _node: &NodeProto) -> TractResult<Self> {
         Ok(CastToInteger)
-    }
-
-    fn rules<'r, 'p: 'r, 's: 'r>(
-        &'s self,
-        solver: &mut Solver<'r>,
-        inputs: &'p [TensorProxy],
-        outputs: &'p [TensorProxy],
-    ) -> InferenceResult {
-        solver.equals(&outputs[0].datum_type, DatumType::I64)?;
-        solver.equals(&outputs[0].shape, &inputs[0].shape)
     }
 
     fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {

@@ -11,8 +11,20 @@ use tract_onnx::tract_hir::internal::*;
 
 use super::wiring::{NodeWiring, WiredOutlets};
 
+/// The types of results.
+pub(super) enum ResultType {
+    /// The first has the type of the first input.
+    OfFirstInput,
+    /// Each has the type of the first input.
+    EachOfFirstInput,
+    /// The first has this type.
+    Fixed(DatumType),
+}
+
 /// The shape of a result, as far as it follows from the shapes of the inputs.
 pub(super) enum ResultShape {
+    /// Any.
+    Open,
     /// The shape of the first input.
     OfFirstInput,
     /// A shape with as many axes as the first input has.
@@ -25,6 +37,9 @@ pub(super) enum ResultShape {
 pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
     /// The operator's type, if the composition is of a single operator.
     const OP_TYPE: &'static str = "";
+
+    /// The types of the outputs.
+    const RESULT_TYPE: ResultType = ResultType::OfFirstInput;
 
     /// The shape of the first output.
     const RESULT_SHAPE: ResultShape = ResultShape::OfFirstInput;
@@ -42,16 +57,29 @@ pub(super) trait Composition: Clone + Debug + Send + Sync + 'static {
         1
     }
 
-    /// Relates types and shapes of inputs and outputs. By default the output has the type of the
-    /// first input and [`Composition::RESULT_SHAPE`].
+    /// Relates types and shapes of inputs and outputs, by default as [`Composition::RESULT_TYPE`]
+    /// and [`Composition::RESULT_SHAPE`] say.
     fn rules<'r, 'p: 'r, 's: 'r>(
         &'s self,
         solver: &mut Solver<'r>,
         inputs: &'p [TensorProxy],
         outputs: &'p [TensorProxy],
     ) -> InferenceResult {
-        solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)?;
+        match Self::RESULT_TYPE {
+            ResultType::OfFirstInput => {
+                solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)?;
+            }
+            ResultType::EachOfFirstInput => {
+                for output in outputs {
+                    solver.equals(&inputs[0].datum_type, &output.datum_type)?;
+                }
+            }
+            ResultType::Fixed(datum_type) => {
+                solver.equals(&outputs[0].datum_type, datum_type)?;
+            }
+        }
         match Self::RESULT_SHAPE {
+            ResultShape::Open => Ok(()),
             ResultShape::OfFirstInput => solver.equals(&inputs[0].shape, &outputs[0].shape),
             ResultShape::OfSameRank => solver.equals(&inputs[0].rank, &outputs[0].rank),
             ResultShape::Broadcast => {

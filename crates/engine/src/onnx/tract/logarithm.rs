@@ -11,7 +11,7 @@ use tract_onnx::tract_core::ops::math::{abs, add, exp, ln, neg, sub};
 use tract_onnx::tract_core::ops::nn::{Reduce, Reducer};
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Composition, EnginePart, integer};
+use super::composition::{Composition, EnginePart, ResultShape, integer};
 use super::wiring::{NodeWiring, WiredOutlets};
 
 /// The first opset in which `LogSoftmax` works along one axis, and not along all from one on.
@@ -95,6 +95,7 @@ impl Composition for LogSoftmax {
 
 impl Composition for LogSumExp {
     const OP_TYPE: &'static str = "ReduceLogSumExp";
+    const RESULT_SHAPE: ResultShape = ResultShape::Open;
 
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         // The two have had the same attributes and inputs in each opset.
@@ -111,15 +112,6 @@ impl Composition for LogSumExp {
             largest: EnginePart::new(context, &maximum)?,
             largest_kept: EnginePart::new(context, &kept)?,
         })
-    }
-
-    fn rules<'r, 'p: 'r, 's: 'r>(
-        &'s self,
-        solver: &mut Solver<'r>,
-        inputs: &'p [TensorProxy],
-        outputs: &'p [TensorProxy],
-    ) -> InferenceResult {
-        solver.equals(&inputs[0].datum_type, &outputs[0].datum_type)
     }
 
     fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {

@@ -10,7 +10,7 @@ use tract_onnx::prelude::*;
 use tract_onnx::tract_core::ops::change_axes::AxisOp;
 use tract_onnx::tract_hir::internal::*;
 
-use super::composition::{Composition, EnginePart};
+use super::composition::{Composition, EnginePart, ResultShape, ResultType};
 use super::wiring::{NodeWiring, WiredOutlets};
 
 /// Positions among the inputs of the ONNX operator.
@@ -56,6 +56,9 @@ fn has_name(names: &[String], at: usize) -> bool {
 }
 
 impl Composition for RecurrentComposition {
+    const RESULT_TYPE: ResultType = ResultType::EachOfFirstInput;
+    const RESULT_SHAPE: ResultShape = ResultShape::Open;
+
     fn from_node(context: &ParsingContext<'_>, node: &NodeProto) -> TractResult<Self> {
         let (op_type, n_gates) = match node.op_type.as_str() {
             "GRU" => ("GRU", 3),
@@ -105,18 +108,6 @@ impl Composition for RecurrentComposition {
 
     fn n_outputs(&self) -> usize {
         self.has_output.iter().filter(|&&is_there| is_there).count()
-    }
-
-    fn rules<'r, 'p: 'r, 's: 'r>(
-        &'s self,
-        solver: &mut Solver<'r>,
-        inputs: &'p [TensorProxy],
-        outputs: &'p [TensorProxy],
-    ) -> InferenceResult {
-        for output in outputs {
-            solver.equals(&inputs[0].datum_type, &output.datum_type)?;
-        }
-        Ok(())
     }
 
     fn wire(&self, wiring: &mut NodeWiring<'_>, inputs: &[OutletId]) -> WiredOutlets {
