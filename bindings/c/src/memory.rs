@@ -31,22 +31,23 @@ results! {
         if !matches!(kind, 0 | 4 | 8) {
             return Err(status::INVALID_PARAM);
         }
-        check_host(FUNCTION, address, size)?;
+        check_range(FUNCTION, "ptr", address, size)?;
         address
     };
     aclrtHostGetDevicePointer(address: usize, pDevice: OutPointer<usize>, _flags: u32)
-        => pDevice = check_host(FUNCTION, address, 1).map(|()| address)?;
+        => pDevice = check_range(FUNCTION, "ptr", address, 1).map(|()| address)?;
 }
 
 codes! {
     aclrtHostRegisterV2(address: usize, size: u64, _flags: u32)
-        => check_host("aclrtHostRegisterV2", address, size);
-    aclrtHostUnregister(address: usize) => check_host("aclrtHostUnregister", address, 1);
+        => check_range("aclrtHostRegisterV2", "ptr", address, size);
+    aclrtHostUnregister(address: usize) => check_range("aclrtHostUnregister", "ptr", address, 1);
     aclrtFree(address: usize) => process().free(address);
     aclrtFreeHost(address: usize) => process().free_host(address);
-    aclrtMemFlush(address: usize, size: usize) => check_range("aclrtMemFlush", address, size);
+    aclrtMemFlush(address: usize, size: usize)
+        => check_range("aclrtMemFlush", "devPtr", address, size as u64);
     aclrtMemInvalidate(address: usize, size: usize)
-        => check_range("aclrtMemInvalidate", address, size);
+        => check_range("aclrtMemInvalidate", "devPtr", address, size as u64);
 
     aclrtMemcpy(to: usize, to_size: usize, from: usize, count: usize, kind: i32)
         => process().memcpy(to, to_size, from, count, kind);
@@ -79,20 +80,10 @@ codes! {
     };
 }
 
-fn check_host(function: &'static str, address: usize, size: u64) -> Answer {
+/// Checks memory of which nothing else is needed: there is no device cache to write back.
+fn check_range(function: &'static str, name: &'static str, address: usize, size: u64) -> Answer {
     if address == 0 {
-        return Err(null(function, "ptr"));
-    }
-    if size == 0 {
-        return Err(status::INVALID_PARAM);
-    }
-    Ok(())
-}
-
-/// There is no device cache to write back.
-fn check_range(function: &'static str, address: usize, size: usize) -> Answer {
-    if address == 0 {
-        return Err(null(function, "devPtr"));
+        return Err(null(function, name));
     }
     if size == 0 {
         return Err(status::INVALID_PARAM);

@@ -7,6 +7,7 @@ mod parameters;
 mod prepare;
 
 pub(crate) use self::parameters::{
-    AippItem, AippParameters, ColourConversion, Crop, ITEMS_MAX, Padding, picture_bytes,
+    AippItem, AippParameters, ColourConversion, Crop, ITEMS_MAX, Normalisation, Padding,
+    picture_bytes,
 };
 pub(crate) use self::prepare::prepare;

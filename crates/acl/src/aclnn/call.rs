@@ -353,7 +353,7 @@ impl<'a> OperatorCall<'a> {
     ) -> Composed {
         // Engines are not asked for empty results, which some of them refuse.
         if out.is_empty() {
-            self.fill(out, ScalarNumber::Int(0));
+            self.fill(out, ScalarNumber::Int(0))?;
         } else {
             let source = source(self.graph_output(value), form);
             self.graph
@@ -374,10 +374,11 @@ impl<'a> OperatorCall<'a> {
     }
 
     /// Stores one number in every element of an output.
-    pub(crate) fn fill(&self, out: &TensorArgument, number: ScalarNumber) {
+    pub(crate) fn fill(&self, out: &TensorArgument, number: ScalarNumber) -> Composed {
         let source = ResultSource::Fill(number);
         self.graph
             .update(|composed| composed.results.push((out.place, source)));
+        Ok(())
     }
 }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use opscope_store::file_format::gears_json::AippInputFormat;
 
-use crate::aipp::{AippItem, AippParameters, ColourConversion, Crop, ITEMS_MAX, Padding};
+use crate::aipp::{
+    AippItem, AippParameters, ColourConversion, Crop, ITEMS_MAX, Normalisation, Padding,
+};
 use crate::handle::Handle;
 use crate::model::{AippInfo, AippRole, ModelDesc, parameter_bytes};
 use crate::status::{FAILURE, GE_AIPP_NOT_EXIST, GE_DYNAMIC_INPUT_LENGTH_INVALID, INVALID_PARAM};
@@ -269,10 +271,8 @@ impl AclProcess {
         for mean in means {
             self.within("dtcPixelMean", mean, (0, 255))?;
         }
-        self.change_item(aipp, batch_index, |item| {
-            for (channel, mean) in item.channels.iter_mut().zip(means) {
-                channel.mean = f32::from(mean);
-            }
+        self.change_channels(aipp, batch_index, means, |channel, mean| {
+            channel.mean = f32::from(mean);
         })
     }
 
@@ -289,11 +289,7 @@ impl AclProcess {
         for min in minima {
             self.within("dtcPixelMin", min, (0.0, 255.0))?;
         }
-        self.change_item(aipp, batch_index, |item| {
-            for (channel, min) in item.channels.iter_mut().zip(minima) {
-                channel.min = min;
-            }
-        })
+        self.change_channels(aipp, batch_index, minima, |channel, min| channel.min = min)
     }
 
     /// `aclmdlSetAIPPPixelVarReci`: a factor for each channel.
@@ -309,10 +305,8 @@ impl AclProcess {
         for factor in factors {
             self.within("dtcPixelVarReci", factor, (-FLOAT16_MAX, FLOAT16_MAX))?;
         }
-        self.change_item(aipp, batch_index, |item| {
-            for (channel, factor) in item.channels.iter_mut().zip(factors) {
-                channel.factor = factor;
-            }
+        self.change_channels(aipp, batch_index, factors, |channel, factor| {
+            channel.factor = factor;
         })
     }
 
@@ -408,6 +402,19 @@ impl AclProcess {
         })?;
         change(item);
         Ok(())
+    }
+
+    fn change_channels<N>(
+        &self,
+        aipp: Handle,
+        batch_index: u64,
+        numbers: [N; 4],
+        change: fn(&mut Normalisation, N),
+    ) -> Answer {
+        self.change_item(aipp, batch_index, |item| {
+            let channels = item.channels.iter_mut().zip(numbers);
+            channels.for_each(|(channel, number)| change(channel, number));
+        })
     }
 
     fn switched(&self, name: &str, switch: i8) -> Answer<bool> {

@@ -55,8 +55,7 @@ fn adaptive_average(call: &OperatorCall<'_>, n: usize) -> Composed {
     call.expect_shape(out, &adaptive_dims(x, &sizes))?;
     call.expect_cast(out, x.dtype)?;
     if out.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     let axes = shares(x, &sizes)?;
     let counts = counts(&axes);
@@ -85,9 +84,8 @@ fn adaptive_maximum(call: &OperatorCall<'_>, n: usize) -> Composed {
     call.expect_cast(out, x.dtype)?;
     call.expect_dtype(indices, is_index, "int32 or int64")?;
     if out.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        call.fill(indices, ScalarNumber::Int(0));
-        return Ok(());
+        call.fill(out, ScalarNumber::Int(0))?;
+        return call.fill(indices, ScalarNumber::Int(0));
     }
     write_largest(call, x, &shares(x, &sizes)?, out, Some(indices))
 }
@@ -118,8 +116,7 @@ fn global(call: &OperatorCall<'_>, op: &'static str) -> Composed {
     call.expect_shape(out, &dims)?;
     call.expect_cast(out, x.dtype)?;
     if out.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     // Means are computed in double precision, and rounded once.
     let value = call.read(x, DType::F64)?;

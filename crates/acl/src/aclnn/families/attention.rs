@@ -188,11 +188,11 @@ fn train(call: &OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
         call.expect_dtype(tensor, |dtype| dtype == DType::F32, "float32")?;
     }
     if let Some(unused) = call.optional_tensor("softmaxOutOut")? {
-        call.fill(unused, ScalarNumber::Int(0));
+        call.fill(unused, ScalarNumber::Int(0))?;
     }
     if operands.is_empty() {
         for tensor in saved.into_iter().flatten().chain([out]) {
-            call.fill(tensor, ScalarNumber::Int(0));
+            call.fill(tensor, ScalarNumber::Int(0))?;
         }
         return Ok(());
     }
@@ -280,8 +280,7 @@ fn scaled_masked_softmax(call: &OperatorCall<'_>) -> Composed {
     );
     expect_broadcast(call, mask, mask.dims(), x.dims())?;
     if x.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     let scale = call.number_value(ScalarNumber::Float(call.number("scale")?), DType::F32)?;
     let value = call.read(x, DType::F32)?;

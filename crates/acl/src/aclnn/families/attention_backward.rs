@@ -53,12 +53,12 @@ fn backward(call: &OperatorCall<'_>, known: &[AxisOrder]) -> Composed {
         call.expect_dtype(out, is_small_float, SMALL_FLOATS)?;
     }
     if let Some(unused) = call.optional_tensor("dpseOut")? {
-        call.fill(unused, ScalarNumber::Int(0));
+        call.fill(unused, ScalarNumber::Int(0))?;
     }
     let samples = trained_samples(call, &operands)?;
     if operands.is_empty() {
         for out in outs {
-            call.fill(out, ScalarNumber::Int(0));
+            call.fill(out, ScalarNumber::Int(0))?;
         }
         return Ok(());
     }

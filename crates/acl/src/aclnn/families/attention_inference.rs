@@ -329,9 +329,9 @@ fn attention_in_inference(call: &OperatorCall<'_>) -> Composed {
     }
     let sums = expect_sums(call, operands)?;
     if operands.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
+        call.fill(out, ScalarNumber::Int(0))?;
         if let Some(sums) = sums {
-            call.fill(sums, ScalarNumber::Float(f64::INFINITY));
+            call.fill(sums, ScalarNumber::Float(f64::INFINITY))?;
         }
         return Ok(());
     }
@@ -354,7 +354,7 @@ fn expect_sums<'a>(
     let sums = call.optional_tensor("softmaxLse")?;
     if !call.flag("softmaxLseFlag")? {
         if let Some(unused) = sums {
-            call.fill(unused, ScalarNumber::Int(0));
+            call.fill(unused, ScalarNumber::Int(0))?;
         }
         return Ok(None);
     }
@@ -397,8 +397,7 @@ fn attention_of_token(call: &OperatorCall<'_>) -> Composed {
         return Err(Refusal::invalid(text));
     }
     if operands.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     let sparsity = Sparsity::new(call, "attenMask", true)?;
     let attended = inference.attend(call, &sparsity)?;

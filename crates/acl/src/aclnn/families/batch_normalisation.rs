@@ -104,7 +104,7 @@ fn batch_norm(call: &OperatorCall<'_>) -> Composed {
         }
     } else {
         for tensor in saved.into_iter().flatten() {
-            call.fill(tensor, ScalarNumber::Int(0));
+            call.fill(tensor, ScalarNumber::Int(0))?;
         }
     }
     let normalised = &centred * &invstd;
@@ -196,11 +196,11 @@ fn batch_norm_of_nothing(
     running: [Option<&TensorArgument>; 2],
     saved: [Option<&TensorArgument>; 2],
 ) -> Composed {
-    call.fill(out, ScalarNumber::Int(0));
+    call.fill(out, ScalarNumber::Int(0))?;
     keep_statistics(call, running)?;
     for (tensor, number) in saved.into_iter().zip([0.0, f64::NAN]) {
         if let Some(tensor) = tensor {
-            call.fill(tensor, ScalarNumber::Float(number));
+            call.fill(tensor, ScalarNumber::Float(number))?;
         }
     }
     Ok(())
@@ -256,7 +256,7 @@ fn batch_norm_backward(call: &OperatorCall<'_>) -> Composed {
         let dims = if i == 0 { x.dims() } else { &[channels.n] };
         expect_result(call, out, dims)?;
         if !is_asked || x.is_empty() {
-            call.fill(out, ScalarNumber::Int(0));
+            call.fill(out, ScalarNumber::Int(0))?;
             continue;
         }
         if i > 0 {
@@ -295,8 +295,7 @@ fn batch_statistics(call: &OperatorCall<'_>) -> Composed {
         expect_result(call, out, &[channels.n])?;
     }
     if x.is_empty() {
-        fill_statistics(call, mean, invstd);
-        return Ok(());
+        return fill_statistics(call, mean, invstd);
     }
     let value = call.read(x, WIDE)?;
     let moments = moments(call, &value, &channels.others);

@@ -223,8 +223,7 @@ fn is_finite(call: &OperatorCall<'_>) -> Composed {
 
 fn fill_truth(call: &OperatorCall<'_>, truth: i64) -> Composed {
     let out = call.tensor("out")?;
-    call.fill(out, ScalarNumber::Int(truth));
-    Ok(())
+    call.fill(out, ScalarNumber::Int(truth))
 }
 
 fn is_positive_infinity(call: &OperatorCall<'_>) -> Composed {

@@ -194,8 +194,7 @@ fn sign_bit(call: &OperatorCall<'_>) -> Composed {
     call.expect_shape(out, x.dims())?;
     call.expect_cast(out, DType::Bool)?;
     if matches!(x.dtype, DType::Bool | DType::U8) {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     // From the bits: zeros and NaN have signs too. Narrow floats are read without their sign.
     let bits = call.read_raw(x)?;
@@ -246,8 +245,7 @@ fn equal_tensors(call: &OperatorCall<'_>) -> Composed {
     call.expect_cast(out, DType::Bool)?;
     if a.dims() != b.dims() || a.is_empty() {
         let is_equal = a.dims() == b.dims();
-        call.fill(out, ScalarNumber::Int(is_equal.into()));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(is_equal.into()));
     }
     let dtype = call.promote(&[a, b], &[])?;
     let compute = arithmetic_type(dtype);

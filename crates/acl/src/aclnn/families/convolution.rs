@@ -204,8 +204,7 @@ fn convolve(
     call.expect_cast(out, dtype)?;
     expect_bias(call, bias, dims[1])?;
     if out.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     // A sum over nothing, which not every engine supports.
     refuse_if!(x.dims()[1] == 0, "there are no channels");
@@ -351,8 +350,7 @@ fn convolution_time_first(call: &OperatorCall<'_>) -> Composed {
     call.expect_cast(out, dtype)?;
     expect_bias(call, Some(bias), results)?;
     if out.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     refuse_if!(channels == 0, "there are no channels");
     let value = call.read(x, DType::F32)?;

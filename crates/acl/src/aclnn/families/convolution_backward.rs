@@ -199,7 +199,7 @@ fn convolution_backward(call: &OperatorCall<'_>) -> Composed {
         // The documentation does not define the content of a tensor that is passed but not
         // requested.
         if !is_asked {
-            call.fill(out, ScalarNumber::Int(0));
+            call.fill(out, ScalarNumber::Int(0))?;
             continue;
         }
         call.expect_shape(out, expected)?;
@@ -210,7 +210,7 @@ fn convolution_backward(call: &OperatorCall<'_>) -> Composed {
             gradients.is_empty()
         };
         if is_of_nothing || out.is_empty() {
-            call.fill(out, ScalarNumber::Int(0));
+            call.fill(out, ScalarNumber::Int(0))?;
             continue;
         }
         let result = match i {
@@ -264,7 +264,7 @@ fn time_first_backward(call: &OperatorCall<'_>) -> Composed {
     // Engines refuse empty convolutions; sums over nothing are 0.
     if gradients.is_empty() {
         for out in outs {
-            call.fill(out, ScalarNumber::Int(0));
+            call.fill(out, ScalarNumber::Int(0))?;
         }
         return Ok(());
     }

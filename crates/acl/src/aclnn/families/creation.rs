@@ -52,8 +52,7 @@ fn steps_from_start(call: &OperatorCall<'_>, has_end: bool) -> Composed {
     let n = n_steps(start, end, step, has_end)?;
     call.expect_shape(out, &[n])?;
     if n == 0 {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     let is_whole = [start, end, step].iter().all(|number| !number.is_float());
     let compute = if !is_whole || is_float(out.dtype) {
@@ -130,8 +129,7 @@ fn linspace(call: &OperatorCall<'_>) -> Composed {
         .map_err(|_| Refusal::invalid(format!("`steps` is {steps}; expected 0 or more")))?;
     call.expect_shape(out, &[n])?;
     if n == 0 {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     let dtype = DType::F64;
     let (first, last) = (
@@ -158,8 +156,7 @@ fn eye(call: &OperatorCall<'_>) -> Composed {
     };
     call.expect_shape(out, &[n, m])?;
     if n == 0 || m == 0 {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     // The diagonal has equal row and column positions.
     let (rows, columns) = (places(call, n, DType::I64)?, places(call, m, DType::I64)?);
@@ -174,8 +171,7 @@ fn filled_tensor<'a>(call: &OperatorCall<'a>) -> Composed<&'a TensorArgument> {
 
 fn fill_scalar(call: &OperatorCall<'_>) -> Composed {
     let (out, value) = (filled_tensor(call)?, call.scalar("value")?);
-    call.fill(out, value.number);
-    Ok(())
+    call.fill(out, value.number)
 }
 
 fn fill_tensor(call: &OperatorCall<'_>) -> Composed {
@@ -193,14 +189,12 @@ fn fill_tensor(call: &OperatorCall<'_>) -> Composed {
 
 fn one(call: &OperatorCall<'_>) -> Composed {
     let out = filled_tensor(call)?;
-    call.fill(out, ScalarNumber::Int(1));
-    Ok(())
+    call.fill(out, ScalarNumber::Int(1))
 }
 
 fn zero(call: &OperatorCall<'_>) -> Composed {
     let out = filled_tensor(call)?;
-    call.fill(out, ScalarNumber::Int(0));
-    Ok(())
+    call.fill(out, ScalarNumber::Int(0))
 }
 
 fn cast(call: &OperatorCall<'_>) -> Composed {

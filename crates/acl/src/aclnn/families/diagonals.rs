@@ -118,8 +118,7 @@ fn diagonal_matrix(call: &OperatorCall<'_>) -> Composed {
     })?;
     call.expect_shape(out, &[size, size])?;
     if n == 0 {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     let value = call.read_raw(x)?;
     let value = value.reshaped(&[n]);
@@ -177,8 +176,7 @@ fn trace(call: &OperatorCall<'_>) -> Composed {
     call.expect_cast(out, dtype)?;
     // An empty sum is 0, which not all engines return.
     if x.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     let compute = crate::aclnn::promotion::compute_type(dtype);
     let value = call.read(x, compute)?;

@@ -57,7 +57,7 @@ fn drop(call: &OperatorCall<'_>) -> Composed {
         let value = call.read(x, compute_type(x.dtype))?;
         call.write(out, &value, x.dtype)?;
     } else if p == 1.0 {
-        call.fill(out, ScalarNumber::Int(0));
+        call.fill(out, ScalarNumber::Int(0))?;
     } else {
         let text = format!(
             "`p` is {p} in training; expected 0 or 1, since the device's random numbers are its own"

@@ -94,9 +94,8 @@ fn group_normalised(call: &OperatorCall<'_>, is_activated: bool) -> Composed {
         expect_result(call, tensor, &each)?;
     }
     if x.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        fill_statistics(call, mean, rstd);
-        return Ok(());
+        call.fill(out, ScalarNumber::Int(0))?;
+        return fill_statistics(call, mean, rstd);
     }
     // Groups are adjacent in each sample, so a view with three axes contains them all.
     let share = sizes.channels / sizes.groups * sizes.area;
@@ -147,9 +146,8 @@ fn instance_norm(call: &OperatorCall<'_>) -> Composed {
         expect_result(call, tensor, &each)?;
     }
     if x.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        fill_statistics(call, mean, variance);
-        return Ok(());
+        call.fill(out, ScalarNumber::Int(0))?;
+        return fill_statistics(call, mean, variance);
     }
     let value = call.read(x, WIDE)?;
     let moments = moments(call, &value, &axes);

@@ -149,8 +149,7 @@ fn write_reduced(
             Reduction::Kept | Reduction::Mean => false,
         };
         let number = if is_sum { 0.0 } else { f64::NAN };
-        call.fill(out, ScalarNumber::Float(number));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Float(number));
     }
     // The losses are flattened, which keeps the graph small.
     // Sums are computed in double precision, and rounded once.
@@ -197,8 +196,7 @@ fn squared_error_along_batch(call: &OperatorCall<'_>) -> Composed {
     let is_mean = reduction == Reduction::Mean;
     if pair.n_elements() == 0 {
         let number = if is_mean { f64::NAN } else { 0.0 };
-        call.fill(out, ScalarNumber::Float(number));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Float(number));
     }
     let difference = pair.difference(call)?;
     let losses = (&difference * &difference).cast(DType::F64);
@@ -378,8 +376,11 @@ impl<'a> Classes<'a> {
         weight: Option<&'a TensorArgument>,
     ) -> Composed<Classes<'a>> {
         call.expect_dtype(x, is_small_float, SMALL_FLOATS)?;
-        let is_index = |dtype| matches!(dtype, DType::I64 | DType::I32 | DType::U8);
-        call.expect_dtype(target, is_index, "int64, int32 or uint8")?;
+        call.expect_dtype(
+            target,
+            |dtype| matches!(dtype, DType::I64 | DType::I32 | DType::U8),
+            "int64, int32 or uint8",
+        )?;
         // Classes are the second axis, or the only one of a single sample.
         let axis = usize::from(x.n_axes() > 1);
         let Some(&n) = x.dims().get(axis) else {
@@ -482,7 +483,7 @@ impl<'a> Classes<'a> {
         } else {
             0.0
         };
-        call.fill(out, ScalarNumber::Float(number));
+        call.fill(out, ScalarNumber::Float(number))?;
         Ok(true)
     }
 }
@@ -495,8 +496,7 @@ fn negative_log_likelihood(call: &OperatorCall<'_>) -> Composed {
     expect_number(call, total)?;
     call.expect_cast(total, x.dtype)?;
     if classes.is_done(call, reduction, out)? {
-        call.fill(total, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(total, ScalarNumber::Int(0));
     }
     let value = call.read(x, DType::F32)?;
     let sum = if reduction == Reduction::Kept && out.dims() != target.dims() {
@@ -508,10 +508,9 @@ fn negative_log_likelihood(call: &OperatorCall<'_>) -> Composed {
         classes.write(call, &value, reduction, out)?
     };
     match sum {
-        Some(sum) => write_shaped(call, total, &sum, x.dtype)?,
+        Some(sum) => write_shaped(call, total, &sum, x.dtype),
         None => call.fill(total, ScalarNumber::Int(0)),
     }
-    Ok(())
 }
 
 fn cross_entropy(call: &OperatorCall<'_>) -> Composed {
@@ -545,12 +544,11 @@ fn cross_entropy(call: &OperatorCall<'_>) -> Composed {
     // The vendor requires these tensors, and does not compute them either.
     for name in ["zlossOut", "lseForZlossOut"] {
         if let Some(out) = call.optional_tensor(name)? {
-            call.fill(out, ScalarNumber::Int(0));
+            call.fill(out, ScalarNumber::Int(0))?;
         }
     }
     if classes.is_done(call, reduction, out)? {
-        call.fill(log_out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(log_out, ScalarNumber::Int(0));
     }
     let value = call.read(x, DType::F32)?;
     let log = call.node_with("LogSoftmax", &[&value], attribute(1), DType::F32);

@@ -165,8 +165,7 @@ fn write_product(call: &OperatorCall<'_>, product: &Product<'_>) -> Composed {
     let dtype = call.promote(&[product.first, product.second], &[])?;
     call.expect_cast(out, dtype)?;
     if product.is_zero {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     let value = product.value(call, compute_type(dtype))?;
     call.write(out, &value, dtype)
@@ -279,8 +278,7 @@ fn write_sum(
     let [addend, product] = terms;
     let sum = match (addend, product) {
         (None, None) => {
-            call.fill(out, ScalarNumber::Int(0));
-            return Ok(());
+            return call.fill(out, ScalarNumber::Int(0));
         }
         (Some(addend), Some(product)) => {
             let (addend, product) = (addend.product(call)?, product.product(call)?);

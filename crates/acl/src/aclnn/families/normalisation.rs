@@ -155,9 +155,9 @@ pub(super) fn fill_statistics(
     call: &OperatorCall<'_>,
     mean: &TensorArgument,
     rstd: &TensorArgument,
-) {
-    call.fill(mean, ScalarNumber::Int(0));
-    call.fill(rstd, ScalarNumber::Float(f64::NAN));
+) -> Composed {
+    call.fill(mean, ScalarNumber::Int(0))?;
+    call.fill(rstd, ScalarNumber::Float(f64::NAN))
 }
 
 fn layer_norm(call: &OperatorCall<'_>) -> Composed {
@@ -184,10 +184,10 @@ fn layer_norm(call: &OperatorCall<'_>) -> Composed {
     }
     // Batches may be empty, and their statistics are still stored.
     if x.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
+        call.fill(out, ScalarNumber::Int(0))?;
         for (tensor, number) in [(mean, 0.0), (rstd, f64::NAN)] {
             if let Some(tensor) = tensor {
-                call.fill(tensor, ScalarNumber::Float(number));
+                call.fill(tensor, ScalarNumber::Float(number))?;
             }
         }
         return Ok(());
@@ -319,7 +319,7 @@ fn layer_norm_backward(call: &OperatorCall<'_>) -> Composed {
         let dims = if i == 0 { x.dims() } else { &extents };
         expect_result(call, out, dims)?;
         if !is_asked || x.is_empty() {
-            call.fill(out, ScalarNumber::Int(0));
+            call.fill(out, ScalarNumber::Int(0))?;
             continue;
         }
         let result = match i {
@@ -348,9 +348,8 @@ fn rms_norm_backward(call: &OperatorCall<'_>) -> Composed {
     expect_result(call, out, x.dims())?;
     expect_result(call, gamma_out, gamma.dims())?;
     if x.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        call.fill(gamma_out, ScalarNumber::Int(0));
-        return Ok(());
+        call.fill(out, ScalarNumber::Int(0))?;
+        return call.fill(gamma_out, ScalarNumber::Int(0));
     }
     let value = call.read(x, WIDE)?;
     let rstd = call.read(rstd, WIDE)?;
@@ -436,9 +435,8 @@ fn add_layer_norm(call: &OperatorCall<'_>) -> Composed {
         call.write(sum_out, &sum, dtype)?;
     }
     if x1.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        fill_statistics(call, mean, rstd);
-        return Ok(());
+        call.fill(out, ScalarNumber::Int(0))?;
+        return fill_statistics(call, mean, rstd);
     }
     let eps = call.number("epsilon")?;
     let parts = layer_normalised(call, &sum, first, x1.n_axes(), eps)?;
@@ -500,9 +498,8 @@ fn rms_normalised(
     expect_result(call, out, x.dims())?;
     expect_result(call, rstd_out, &batches_of(x.dims(), first))?;
     if x.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        call.fill(rstd_out, ScalarNumber::Float(f64::NAN));
-        return Ok(());
+        call.fill(out, ScalarNumber::Int(0))?;
+        return call.fill(rstd_out, ScalarNumber::Float(f64::NAN));
     }
     let axes: Vec<usize> = (first..x.n_axes()).collect();
     let square = value * value;

@@ -83,8 +83,7 @@ fn pad_with_value(call: &OperatorCall<'_>) -> Composed {
     let scalar = call.scalar("value")?;
     // An empty tensor leaves nothing but the padding.
     if x.is_empty() {
-        call.fill(out, scalar.number);
-        return Ok(());
+        return call.fill(out, scalar.number);
     }
     let elements = Elements::Bits(x.dtype);
     let mut value = elements.read(call, x)?;

@@ -182,7 +182,7 @@ impl<'a> Pool<'a> {
         }
         if out.is_empty() {
             for out in [Some(out), indices].into_iter().flatten() {
-                call.fill(out, ScalarNumber::Int(0));
+                call.fill(out, ScalarNumber::Int(0))?;
             }
             return Ok(());
         }
@@ -253,8 +253,7 @@ fn average_pool(call: &OperatorCall<'_>, n: usize) -> Composed {
     call.expect_shape(out, &pool.dims)?;
     call.expect_cast(out, pool.x.dtype)?;
     if out.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     // Computed from the sums: the program may pass a divisor, and windows at the ends have fewer
     // elements.

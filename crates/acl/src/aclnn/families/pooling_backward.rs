@@ -122,7 +122,7 @@ impl<'a> Gradient<'a> {
         let indices = call.tensor("indices")?;
         call.expect_dtype(indices, is_index, "int32 or int64")?;
         call.expect_shape(indices, self.grad.dims())?;
-        if self.is_done(call) {
+        if self.is_done(call)? {
             return Ok(());
         }
         // Indices count within one plane, as in the forward operator.
@@ -133,13 +133,13 @@ impl<'a> Gradient<'a> {
     }
 
     /// Whether there is no gradient to pass on.
-    fn is_done(&self, call: &OperatorCall<'_>) -> bool {
+    fn is_done(&self, call: &OperatorCall<'_>) -> Composed<bool> {
         // No windows yield no gradient, and engines refuse empty scatters.
         let is_done = self.out.is_empty() || self.grad.is_empty();
         if is_done {
-            call.fill(self.out, ScalarNumber::Int(0));
+            call.fill(self.out, ScalarNumber::Int(0))?;
         }
-        is_done
+        Ok(is_done)
     }
 }
 
@@ -148,7 +148,7 @@ fn average(call: &OperatorCall<'_>, n: usize) -> Composed {
     let pool = Pool::usual(call, n)?;
     let (counts_padding, divisor) = (call.flag("countIncludePad")?, call.int("divisorOverride")?);
     call.expect_shape(gradient.grad, &pool.dims)?;
-    if gradient.is_done(call) {
+    if gradient.is_done(call)? {
         return Ok(());
     }
     let axes = pool.members()?;
@@ -186,7 +186,7 @@ fn adaptive<'a>(call: &OperatorCall<'a>, n: usize) -> Composed<Gradient<'a>> {
 
 fn adaptive_average(call: &OperatorCall<'_>, n: usize) -> Composed {
     let gradient = adaptive(call, n)?;
-    if gradient.is_done(call) {
+    if gradient.is_done(call)? {
         return Ok(());
     }
     let axes = shares(gradient.x, gradient.parts(gradient.grad.dims()).1)?;

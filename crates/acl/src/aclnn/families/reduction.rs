@@ -195,7 +195,7 @@ impl<'a> Reduction<'a> {
             return Ok(false);
         }
         let out = self.out(call, out, dtype)?;
-        call.fill(out, ScalarNumber::Float(number));
+        call.fill(out, ScalarNumber::Float(number))?;
         Ok(true)
     }
 }
@@ -280,8 +280,7 @@ fn mean_of_integers(call: &OperatorCall<'_>, reduction: &Reduction<'_>, dtype: D
     refuse_nothing(reduction)?;
     if reduction.dims.contains(&0) {
         let out = reduction.out(call, "out", dtype)?;
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     let value = reduction.read(call, dtype)?;
     let sum = reduction.reduce(call, "ReduceSum", &value)?;

@@ -56,8 +56,7 @@ fn search(call: &OperatorCall<'_>) -> Composed {
         )));
     }
     if n == 0 {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     let dtype = call.promote_sides(&[Side::Tensor(sequence), values])?;
     let compute = arithmetic_type(dtype);
@@ -112,8 +111,7 @@ fn count_numbers(call: &OperatorCall<'_>) -> Composed {
     }
     // Nothing was counted; engines differ for empty indices.
     if n == 0 || size == 0 {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     // A number beyond the output makes the run fail.
     let places = read_places(call, x)?;

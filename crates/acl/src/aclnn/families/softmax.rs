@@ -70,8 +70,7 @@ fn normalised(call: &OperatorCall<'_>, op: &'static str) -> Composed {
     let axis = along(call, x)?;
     call.expect_like(out, x)?;
     if x.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     let value = with_axis(call, x)?;
     let result = call.node_with(op, &[&value], attribute(axis), value.dtype);
@@ -101,8 +100,7 @@ fn normalised_backward(call: &OperatorCall<'_>, gradient: Gradient) -> Composed 
     let dtype = call.promote(&[grad, output], &[])?;
     call.expect_cast(out, dtype)?;
     if out.is_empty() {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     let compute = compute_type(dtype);
     let grad = with_axis(call, grad)?;
@@ -143,9 +141,8 @@ fn softmax_cross_entropy(call: &OperatorCall<'_>) -> Composed {
     call.expect_shape(backprop, features.dims())?;
     call.expect_shape(loss, &[n])?;
     if features.is_empty() {
-        call.fill(loss, ScalarNumber::Int(0));
-        call.fill(backprop, ScalarNumber::Int(0));
-        return Ok(());
+        call.fill(loss, ScalarNumber::Int(0))?;
+        return call.fill(backprop, ScalarNumber::Int(0));
     }
     let dtype = call.promote(&[features, labels], &[])?;
     let x = call.read(features, DType::F32)?;

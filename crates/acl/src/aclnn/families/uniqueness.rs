@@ -34,10 +34,10 @@ fn unique(call: &OperatorCall<'_>) -> Composed {
     let has_counts = call.has("returnCounts") && call.flag("returnCounts")?;
     let has_inverse = has_counts || call.flag("returnInverse")?;
     if n == 0 {
-        call.fill(values, ScalarNumber::Int(0));
-        call.fill(inverse, ScalarNumber::Int(0));
+        call.fill(values, ScalarNumber::Int(0))?;
+        call.fill(inverse, ScalarNumber::Int(0))?;
         if call.has("countsOut") {
-            call.fill(call.tensor("countsOut")?, ScalarNumber::Int(0));
+            call.fill(call.tensor("countsOut")?, ScalarNumber::Int(0))?;
         }
         return Ok(());
     }
@@ -71,7 +71,7 @@ fn unique(call: &OperatorCall<'_>) -> Composed {
         let found = call.node_with("ScatterElements", &into, axis_attribute(0), DType::I64);
         call.write(inverse, found.reshaped(x.dims()), DType::I64)?;
     } else {
-        call.fill(inverse, ScalarNumber::Int(0));
+        call.fill(inverse, ScalarNumber::Int(0))?;
     }
     if call.has("countsOut") {
         write_counts(call, &starts, n, has_counts)?;
@@ -83,8 +83,7 @@ fn unique(call: &OperatorCall<'_>) -> Composed {
 fn write_counts(call: &OperatorCall<'_>, starts: &Value, n: usize, has_counts: bool) -> Composed {
     let counts = call.tensor("countsOut")?;
     if !has_counts {
-        call.fill(counts, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(counts, ScalarNumber::Int(0));
     }
     expect_room(call, counts, &[None])?;
     let next = sliced(call, starts, 0, [1, i64::MAX, 1]);

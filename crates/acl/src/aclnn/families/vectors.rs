@@ -90,8 +90,7 @@ fn distances(call: &OperatorCall<'_>) -> Composed {
     refuse_if!(p.is_nan() || p < 0.0, "`p` is {p}; expected 0 or more");
     // Vectors without entries are all equal.
     if n == 0 {
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     let compute = compute_type(x1.dtype);
     let (a, b) = (call.read(x1, compute)?, call.read(x2, compute)?);
@@ -203,8 +202,7 @@ fn norm(call: &OperatorCall<'_>) -> Composed {
             order < 0.0 || order.is_infinite(),
             "`self` is {x}, which has no norm {order}"
         );
-        call.fill(out, ScalarNumber::Int(0));
-        return Ok(());
+        return call.fill(out, ScalarNumber::Int(0));
     }
     let compute = compute_type(dtype);
     let value = call.read_as(x, dtype, compute)?;
