@@ -187,12 +187,11 @@ fn condition(token: &str) -> Result<Condition, (String, Option<String>)> {
     let (sign, value) = rest.split_at(sign_end);
     if let Some((column, words)) = CHOICES.into_iter().find(|(name, _)| *name == column) {
         let known = words.iter().find(|word| **word == value);
-        let wrong = || {
+        let value = known.filter(|_| sign == ":").ok_or_else(|| {
             let message = format!("`{column}` is one of {}", words.join(", "));
             let nearest = nearest(value, words.iter().copied());
             (message, nearest.map(|word| format!("{column}:{word}")))
-        };
-        let value = known.filter(|_| sign == ":").ok_or_else(wrong)?;
+        })?;
         return Ok(Condition::Choice { column, value });
     }
     if let Some(column) = TEXTS.into_iter().find(|name| *name == column) {

@@ -52,22 +52,12 @@ fn line(
         std::mem::swap(&mut upper, &mut lower);
     }
     let mut points = Vec::with_capacity(route.len() + 4);
-    leave(
-        levels,
-        layout,
-        upper.0,
-        box_of(level, upper.1)?,
-        &mut points,
-    );
+    let outer = box_of(level, upper.1)?;
+    outwards(levels, layout, upper.0, outer, BoxEnd::Bottom, &mut points);
     points.extend(route);
     let mut entering = Vec::new();
-    enter(
-        levels,
-        layout,
-        lower.0,
-        box_of(level, lower.1)?,
-        &mut entering,
-    );
+    let outer = box_of(level, lower.1)?;
+    outwards(levels, layout, lower.0, outer, BoxEnd::Top, &mut entering);
     // It was built from the inside out.
     points.extend(entering.into_iter().rev());
     if is_upward {
@@ -93,65 +83,56 @@ fn box_of(level: &Level, child: Child) -> Option<u32> {
         .copied()
 }
 
-/// Routes from the bottom of a box to the bottom of the enclosing box `outer`: straight down from
-/// the last layer of a group, otherwise along the right padding.
-fn leave(
+/// Routes from a box to the same end of the enclosing box `outer`: from the bottom straight down if
+/// it is in the last layer of a group, otherwise along the right padding; from the top straight up
+/// if it is in the first layer, otherwise along the left padding.
+fn outwards(
     levels: &Levels<'_>,
     layout: &GraphLayout,
     inner: u32,
     outer: u32,
+    end: BoxEnd,
     points: &mut Vec<Point>,
 ) {
+    const GAP: f64 = PADDING / 2.0;
     let mut current = inner;
     while current != outer {
         let Some((group, step)) = around(levels, layout, current) else {
             return;
         };
         let here = &layout.boxes[current as usize];
-        let (x, bottom) = (center(here), here.y + here.height);
-        let group_bottom = group.y + group.height;
-        points.push(Point { x, y: bottom });
-        let mut way = x;
-        if step.rank + 1 != step.n_layers {
-            way = group.x + group.width - PADDING / 2.0;
-            points.push(Point::new(x, bottom + PADDING / 2.0));
-            points.push(Point::new(way, bottom + PADDING / 2.0));
+        let (is_outermost, y, turn, side, border) = match end {
+            BoxEnd::Bottom => {
+                let bottom = here.y + here.height;
+                let is_last = step.rank + 1 == step.n_layers;
+                let right = group.x + group.width - GAP;
+                let border = group.y + group.height - GAP;
+                (is_last, bottom, bottom + GAP, right, border)
+            }
+            // The line avoids the head's text, which starts at the left.
+            BoxEnd::Top => {
+                let border = group.y + super::HEAD_HEIGHT + GAP;
+                (step.rank == 0, here.y, here.y - GAP, group.x + GAP, border)
+            }
+        };
+        let mut x = center(here);
+        points.push(Point { x, y });
+        if !is_outermost {
+            points.push(Point::new(x, turn));
+            x = side;
+            points.push(Point::new(x, turn));
         }
-        points.push(Point::new(way, group_bottom - PADDING / 2.0));
-        points.push(Point::new(center(group), group_bottom - PADDING / 2.0));
+        points.push(Point::new(x, border));
+        points.push(Point::new(center(group), border));
         current = step.group_box;
     }
 }
 
-/// Routes from the top of a box to the top of the enclosing box `outer`: straight up from the first
-/// layer of a group, otherwise along the left padding.
-fn enter(
-    levels: &Levels<'_>,
-    layout: &GraphLayout,
-    inner: u32,
-    outer: u32,
-    points: &mut Vec<Point>,
-) {
-    let mut current = inner;
-    while current != outer {
-        let Some((group, step)) = around(levels, layout, current) else {
-            return;
-        };
-        let here = &layout.boxes[current as usize];
-        let x = center(here);
-        // The line avoids the head's text, which starts at the left.
-        let below_head = group.y + super::HEAD_HEIGHT + PADDING / 2.0;
-        points.push(Point { x, y: here.y });
-        let mut way = x;
-        if step.rank != 0 {
-            way = group.x + PADDING / 2.0;
-            points.push(Point::new(x, here.y - PADDING / 2.0));
-            points.push(Point::new(way, here.y - PADDING / 2.0));
-        }
-        points.push(Point::new(way, below_head));
-        points.push(Point::new(center(group), below_head));
-        current = step.group_box;
-    }
+/// The end of a box at which a line leaves or enters.
+#[derive(Clone, Copy)]
+enum BoxEnd {
+    Top,
+    Bottom,
 }
 
 struct Step {
