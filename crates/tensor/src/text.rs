@@ -189,16 +189,13 @@ fn text<'a>(
         i64::from_le_bytes(number)
     });
     let start = n_heads * HEAD_BYTES;
-    let range = || {
-        let begin = usize::try_from(offset).ok()?;
-        let length = usize::try_from(length).ok()?;
-        // An empty text may be anywhere.
-        let is_place = begin >= start || length == 0;
-        bytes
-            .get(begin..begin.checked_add(length)?)
-            .filter(|_| is_place)
-    };
-    range().ok_or(TextError::Place {
+    let place = usize::try_from(offset)
+        .ok()
+        .zip(usize::try_from(length).ok());
+    // An empty text may be anywhere.
+    let place = place.filter(|(begin, length)| *begin >= start || *length == 0);
+    let text = place.and_then(|(begin, length)| bytes.get(begin..begin.checked_add(length)?));
+    text.ok_or(TextError::Place {
         index,
         offset,
         length,

@@ -1,6 +1,6 @@
 //! Layouts of images and weights against one formula each, written out element by element.
 
-use opscope_tensor::convert::layout::{LayoutConversion, LayoutError, LayoutPlan};
+use opscope_tensor::convert::layout::{LayoutConversion, LayoutPlan};
 use opscope_tensor::{Layout, Shape};
 use proptest::prelude::*;
 
@@ -484,14 +484,7 @@ fn errors_say_which_shape_does_not_fit() {
     );
     let plan = LayoutPlan::new(&base).unwrap();
     let error = plan.run(&[0; 1919], &mut [0; 1920]).unwrap_err();
-    assert_eq!(
-        error,
-        LayoutError::Bytes {
-            which: "source",
-            expected: 1920,
-            found: 1919
-        }
-    );
+    assert_eq!(error.to_string(), "source takes 1920 bytes, found 1919");
     let error = plan.run(&[0; 1920], &mut [0; 7]).unwrap_err();
     assert_eq!(error.to_string(), "target takes 1920 bytes, found 7");
 }

@@ -42,27 +42,9 @@ pub struct NamedTensor<'a> {
 /// A tensor that the format cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SafetensorsError {
-    /// The format has no such dtype.
-    #[error("`{name}`: safetensors has no dtype for `{dtype}`")]
-    Dtype {
-        /// The tensor.
-        name: String,
-        /// Its dtype.
-        dtype: DType,
-    },
-    /// The byte count differs from what dtype and shape ask for.
-    #[error("`{name}`: dtype and shape take {expected} bytes, found {found}")]
-    Size {
-        /// The tensor.
-        name: String,
-        /// Bytes that dtype and shape ask for.
-        expected: usize,
-        /// Bytes that are there.
-        found: usize,
-    },
-    /// Two tensors, or a tensor and the metadata, have the same name.
-    #[error("the name `{0}` is taken")]
-    Name(String),
+    /// A dtype that the format lacks, a wrong number of bytes, or a name that is taken.
+    #[error("{0}")]
+    Unfit(String),
     /// The shape describes more data than memory can hold.
     #[error(transparent)]
     Shape(#[from] ShapeError),
@@ -125,17 +107,15 @@ pub fn encode<'a>(
     let mut parts = Vec::with_capacity(tensors.len());
     for tensor in in_order {
         let name = &tensor.name;
-        let dtype = dtype_name(tensor.dtype).ok_or_else(|| SafetensorsError::Dtype {
-            name: name.clone(),
-            dtype: tensor.dtype,
+        let dtype = dtype_name(tensor.dtype).ok_or_else(|| {
+            let dtype = tensor.dtype;
+            SafetensorsError::Unfit(format!("`{name}`: safetensors has no dtype for `{dtype}`"))
         })?;
         let (expected, found) = (tensor.shape.n_bytes(tensor.dtype)?, tensor.bytes.len());
         if expected != found {
-            return Err(SafetensorsError::Size {
-                name: name.clone(),
-                expected,
-                found,
-            });
+            return Err(SafetensorsError::Unfit(format!(
+                "`{name}`: dtype and shape take {expected} bytes, found {found}"
+            )));
         }
         // The bytes are in memory, so their sum fits.
         let end = start.saturating_add(found);
@@ -145,7 +125,9 @@ pub fn encode<'a>(
             "data_offsets": [start, end],
         });
         if name == METADATA_KEY || header.insert(name.clone(), entry).is_some() {
-            return Err(SafetensorsError::Name(name.clone()));
+            return Err(SafetensorsError::Unfit(format!(
+                "the name `{name}` is taken"
+            )));
         }
         parts.push(tensor.bytes);
         start = end;

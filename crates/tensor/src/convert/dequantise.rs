@@ -31,51 +31,21 @@ pub struct Quantisation<'a> {
 /// Why elements cannot be read as quantised ones.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum DequantiseError {
-    /// Quantisation does not produce elements of this type.
-    #[error(
-        "elements of type `{0}` are not quantised ones: expected integers of at most 32 bits or floats of at most 8"
-    )]
-    Elements(DType),
-    /// A scale has to be a float.
-    #[error("the scale is of type `{0}`, expected a float")]
-    Scale(DType),
-    /// A zero point has the dtype of the elements.
-    #[error("the zero point is of type `{found}`, expected `{expected}` as the elements")]
-    ZeroPoint {
-        /// Type of the elements.
-        expected: DType,
-        /// Type of the zero point.
-        found: DType,
-    },
-    /// Scale or zero point are neither one number, nor one for each position or block.
-    #[error(
-        "scale or zero point of shape {found} do not fit elements of shape {shape} (axis {axis}, blocks of {block_size})"
-    )]
-    Shape {
-        /// Dimensions of the elements.
-        shape: Shape,
-        /// Dimensions of the mismatched tensor.
-        found: Shape,
-        /// The axis that was given.
-        axis: i64,
-        /// The size of blocks that was given.
-        block_size: usize,
-    },
+    /// A dtype or a shape does not fit, or there is too little memory for the result.
+    #[error("{0}")]
+    Unfit(String),
     /// The bytes do not fit their description.
     #[error(transparent)]
     Decode(#[from] DecodeError),
     /// The result is larger than memory can be.
     #[error(transparent)]
     Size(#[from] ShapeError),
-    /// There is too little memory for the result.
-    #[error("no memory for {0} bytes of float32")]
-    Memory(usize),
 }
 
 /// Whether elements of this type and shape can be dequantised, without reading any.
 ///
 /// # Errors
-/// As [`dequantise`], but for [`DequantiseError::Decode`] and [`DequantiseError::Memory`].
+/// As [`dequantise`], but for [`DequantiseError::Decode`] and a lack of memory.
 pub fn check(
     dtype: DType,
     shape: &Shape,
@@ -110,7 +80,7 @@ pub fn dequantise(
     let codes = decode(dtype, shape, elements.bytes)?;
     let mut out = Vec::new();
     out.try_reserve_exact(n_bytes)
-        .map_err(|_| DequantiseError::Memory(n_bytes))?;
+        .map_err(|_| DequantiseError::Unfit(format!("no memory for {n_bytes} bytes of float32")))?;
     out.resize(n_bytes, 0);
     let work = DequantiseTask {
         grid: &grid,
@@ -154,7 +124,10 @@ fn plan(
         _ => false,
     };
     if !is_code {
-        return Err(DequantiseError::Elements(dtype));
+        return Err(DequantiseError::Unfit(format!(
+            "elements of type `{dtype}` are not quantised ones: expected integers of at most 32 \
+             bits or floats of at most 8"
+        )));
     }
     let Quantisation {
         scale,
@@ -163,19 +136,22 @@ fn plan(
         block_size,
     } = *quantisation;
     if !matches!(numpy_dtype(scale.dtype), Some(F16 | F32 | F64)) {
-        return Err(DequantiseError::Scale(scale.dtype));
+        let text = format!("the scale is of type `{}`, expected a float", scale.dtype);
+        return Err(DequantiseError::Unfit(text));
     }
-    let misfit = |found: &Shape| DequantiseError::Shape {
-        shape: shape.clone(),
-        found: found.clone(),
-        axis,
-        block_size,
+    let misfit = |found: &Shape| {
+        DequantiseError::Unfit(format!(
+            "scale or zero point of shape {found} do not fit elements of shape {shape} (axis \
+             {axis}, blocks of {block_size})"
+        ))
     };
     let mut common = scale.shape;
     if let Some(zero) = zero_point {
         if zero.dtype != dtype {
-            let (expected, found) = (dtype, zero.dtype);
-            return Err(DequantiseError::ZeroPoint { expected, found });
+            let found = zero.dtype;
+            return Err(DequantiseError::Unfit(format!(
+                "the zero point is of type `{found}`, expected `{dtype}` as the elements"
+            )));
         }
         // A single number holds for all elements, so the other of the two decides the grid.
         if common.n_elements() == 1 {

@@ -123,6 +123,18 @@ impl<'a> LayoutConversion<'a> {
             .unwrap_or(if self.element_bytes == 1 { 32 } else { 16 })
     }
 
+    /// Whether the source has the shape that follows from the original.
+    fn expect_shape(&self, expected: &Shape) -> Result<(), LayoutError> {
+        if expected == self.from_shape {
+            return Ok(());
+        }
+        Err(LayoutError::ShapeMismatch {
+            layout: self.from,
+            expected: expected.clone(),
+            found: self.from_shape.clone(),
+        })
+    }
+
     fn unsupported(&self) -> LayoutError {
         LayoutError::Unsupported {
             from: self.from,
@@ -194,10 +206,12 @@ impl LayoutPlan {
         use LayoutFamily::{Conv, Matrix, Plain, Rnn};
         let c = conversion;
         if ![1, 2, 4, 8, 16].contains(&c.element_bytes) {
-            return Err(LayoutError::ElementBytes(c.element_bytes));
+            let n = c.element_bytes;
+            let text = format!("elements of {n} bytes; expected 1, 2, 4, 8 or 16");
+            return Err(LayoutError::Unfit(text));
         }
         if c.c0 == Some(0) {
-            return Err(LayoutError::EmptyBlock);
+            return Err(LayoutError::empty_block());
         }
         // With an original, even the way from a layout to itself is a conversion, which checks the
         // shape. Of a layout without a public definition nothing can be checked.
@@ -262,7 +276,7 @@ impl LayoutPlan {
     /// Converts `src` into `dst`. Every byte of `dst` is written, padding with zero.
     ///
     /// # Errors
-    /// [`LayoutError::Bytes`] if the size of a slice does not match its shape.
+    /// [`LayoutError`] if the size of a slice does not match its shape.
     pub fn run(&self, src: &[u8], dst: &mut [u8]) -> Result<(), LayoutError> {
         check_bytes("source", self.n_src_bytes, src.len())?;
         check_bytes("target", self.n_dst_bytes, dst.len())?;
@@ -295,16 +309,13 @@ fn check_bytes(which: &'static str, expected: usize, found: usize) -> Result<(),
     if expected == found {
         return Ok(());
     }
-    Err(LayoutError::Bytes {
-        which,
-        expected,
-        found,
-    })
+    let text = format!("{which} takes {expected} bytes, found {found}");
+    Err(LayoutError::Unfit(text))
 }
 
 /// The product of `dims` as one dimension of a new shape.
 fn extent(dims: &[usize]) -> Result<usize, LayoutError> {
     dims.iter()
         .try_fold(1_usize, |product, &dim| product.checked_mul(dim))
-        .ok_or(LayoutError::TooLarge)
+        .ok_or_else(LayoutError::too_large)
 }

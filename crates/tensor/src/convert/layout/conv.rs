@@ -48,7 +48,7 @@ fn blocks(c: &LayoutConversion<'_>) -> Result<(ConvBlockSizes, ConvBlockSizes), 
         _ => N0,
     };
     if from_c0 == 0 || to_c0 == 0 || n0 == 0 {
-        return Err(LayoutError::EmptyBlock);
+        return Err(LayoutError::empty_block());
     }
     Ok((
         ConvBlockSizes { c0: from_c0, n0 },
@@ -62,14 +62,12 @@ fn original(c: &LayoutConversion<'_>) -> Result<(&'static str, ConvExtents), Lay
         Some(original) => original,
         None if family(c.from) == LayoutFamily::Plain => (c.from, c.from_shape),
         None => {
-            let extents = padded(c, None)?.ok_or(LayoutError::MissingOriginal(c.from))?;
+            let extents = padded(c, None)?.ok_or_else(|| LayoutError::missing_original(c.from))?;
             return Ok((if extents.d == 1 { "NCHW" } else { "NCDHW" }, extents));
         }
     };
-    let order = axis_order(layout, shape.n_axes()).ok_or_else(|| LayoutError::AxisCount {
-        layout,
-        shape: shape.clone(),
-    })?;
+    let order =
+        axis_order(layout, shape.n_axes()).ok_or_else(|| LayoutError::axis_count(layout, shape))?;
     Ok((order, read_extents(order, shape)))
 }
 
@@ -81,10 +79,7 @@ fn padded(
 ) -> Result<Option<ConvExtents>, LayoutError> {
     use Layout::{C1hwnc0, C1hwncoc0, FractalZ, FractalZ3d, Nc1hwc0, Nc1hwc0C04, Ndc1hwc0};
     let shape = c.from_shape;
-    let wrong = || LayoutError::AxisCount {
-        layout: c.from,
-        shape: shape.clone(),
-    };
+    let wrong = || LayoutError::axis_count(c.from, shape);
     let extents = match (c.from, shape.dims()) {
         (Nc1hwc0 | Nc1hwc0C04, &[n, c1, h, w, c0]) => ConvExtents {
             n,
@@ -157,31 +152,14 @@ fn source(
     };
     let order = axis_order(c.from, c.from_shape.n_axes());
     if order.is_none() && family(c.from) == LayoutFamily::Plain {
-        let shape = c.from_shape.clone();
-        return Err(LayoutError::AxisCount {
-            layout: c.from,
-            shape,
-        });
+        return Err(LayoutError::axis_count(c.from, c.from_shape));
     }
     let order = order.unwrap_or_default();
     let placement = place(c.from, order, padded.unwrap_or(extents), blocks)?;
-    let expected = Shape::new(placement.shape.clone())?;
-    if expected != *c.from_shape {
-        let found = c.from_shape.clone();
-        return Err(LayoutError::ShapeMismatch {
-            layout: c.from,
-            expected,
-            found,
-        });
-    }
+    c.expect_shape(&Shape::new(placement.shape.clone())?)?;
     match (padded, c.original) {
         (Some(padded), Some((_, original))) if !extents.fits(&padded) => {
-            let (found, original) = (c.from_shape.clone(), original.clone());
-            Err(LayoutError::TooSmall {
-                layout: c.from,
-                found,
-                original,
-            })
+            Err(LayoutError::too_small(c.from, c.from_shape, original))
         }
         _ => Ok(placement),
     }

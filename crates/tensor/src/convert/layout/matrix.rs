@@ -115,7 +115,7 @@ fn blocks(c: &LayoutConversion<'_>) -> Result<MatrixBlockSizes, LayoutError> {
     };
     let m0 = m0.unwrap_or(usual_m0);
     if m0 == 0 || c0 == 0 {
-        return Err(LayoutError::EmptyBlock);
+        return Err(LayoutError::empty_block());
     }
     Ok(MatrixBlockSizes { m0, c0 })
 }
@@ -149,10 +149,7 @@ fn padded(
     MatrixBlockSizes { m0, c0 }: MatrixBlockSizes,
 ) -> Result<Vec<usize>, LayoutError> {
     let [lead @ .., outer, inner, _, _] = c.from_shape.dims() else {
-        return Err(LayoutError::AxisCount {
-            layout: c.from,
-            shape: c.from_shape.clone(),
-        });
+        return Err(LayoutError::axis_count(c.from, c.from_shape));
     };
     // The outer two axes are those of blocks: by rows in FRACTAL_ZZ, by columns in FRACTAL_NZ.
     let (m1, n1) = if c.from == Layout::FractalZz {
@@ -177,23 +174,11 @@ fn source(
         (true, _) => padded(c, blocks)?,
     };
     let placement = place(c.from, &dims, blocks)?;
-    let expected = Shape::new(placement.shape.clone())?;
-    let found = c.from_shape.clone();
-    if expected != found {
-        return Err(LayoutError::ShapeMismatch {
-            layout: c.from,
-            expected,
-            found,
-        });
-    }
+    c.expect_shape(&Shape::new(placement.shape.clone())?)?;
     let (inside, outside) = (split(original)?, split(&dims)?);
     if inside.lead > outside.lead || inside.m > outside.m || inside.n > outside.n {
         let original = Shape::new(original)?;
-        return Err(LayoutError::TooSmall {
-            layout: c.from,
-            found,
-            original,
-        });
+        return Err(LayoutError::too_small(c.from, c.from_shape, &original));
     }
     Ok(placement)
 }

@@ -27,7 +27,7 @@ pub(super) fn regions(c: &LayoutConversion<'_>) -> Result<(Shape, Vec<CopyRegion
     let plain_shape = match (is_to_device, c.original) {
         (true, _) => c.from_shape,
         (false, Some((_, original))) => original,
-        (false, None) => return Err(LayoutError::MissingOriginal(device)),
+        (false, None) => return Err(LayoutError::missing_original(device)),
     };
     let layer = layer(c, device, plain_shape)?;
     let device_shape = layer.shape(c, device, plain_shape)?;
@@ -36,14 +36,7 @@ pub(super) fn regions(c: &LayoutConversion<'_>) -> Result<(Shape, Vec<CopyRegion
     } else {
         (device_shape, plain_shape.clone())
     };
-    if expected != *c.from_shape {
-        let found = c.from_shape.clone();
-        return Err(LayoutError::ShapeMismatch {
-            layout: c.from,
-            expected,
-            found,
-        });
-    }
+    c.expect_shape(&expected)?;
     if expected.n_elements() == 0 || out_shape.n_elements() == 0 {
         return Ok((out_shape, vec![]));
     }
@@ -56,9 +49,14 @@ pub(super) fn regions(c: &LayoutConversion<'_>) -> Result<(Shape, Vec<CopyRegion
 
 fn layer(c: &LayoutConversion<'_>, device: Layout, shape: &Shape) -> Result<RnnLayer, LayoutError> {
     let sizes = c.rnn.map(|RnnSizes { input, hidden }| (input, hidden));
-    let wrong = || LayoutError::Rnn {
-        shape: shape.clone(),
-        sizes,
+    let wrong = || {
+        let sizes = match sizes {
+            Some((input, hidden)) => format!("of input size {input} and hidden size {hidden}"),
+            None => "of unknown sizes".to_owned(),
+        };
+        LayoutError::Unfit(format!(
+            "shape {shape} does not fit a recurrent layer {sizes}"
+        ))
     };
     let MatrixStack { lead, m, n } = split(shape)?;
     if device == Layout::FractalZnLstm {
@@ -116,7 +114,7 @@ impl RnnLayer {
         // Weights come in blocks of 16 by 16 whatever the dtype; only the padding of biases follows
         // C0.
         if c0 != BLOCK {
-            return Err(LayoutError::Block { layout: device, c0 });
+            return Err(LayoutError::block(device, c0));
         }
         match device {
             // This layout has no stack. `layer` has checked that axes before the matrix have size

@@ -35,7 +35,8 @@ pub(super) fn regions(
     }
     let (n, groups, c0) = (whole.n, c.groups, blocks.c0);
     if !n.is_multiple_of(groups) || c0 > C0_MAX || blocks.n0 > C0_MAX {
-        return Err(LayoutError::Groups { n, c0, groups });
+        let text = format!("{n} output channels in blocks of {c0} cannot form {groups} groups");
+        return Err(LayoutError::Unfit(text));
     }
     let group = ConvExtents {
         n: n / groups,
@@ -44,8 +45,14 @@ pub(super) fn regions(
     // The device packs groups diagonally, until both channel axes end at a whole block.
     let bundle = bundle_size(group, blocks, groups);
     let bundled = ConvExtents {
-        n: group.n.checked_mul(bundle).ok_or(LayoutError::TooLarge)?,
-        c: group.c.checked_mul(bundle).ok_or(LayoutError::TooLarge)?,
+        n: group
+            .n
+            .checked_mul(bundle)
+            .ok_or_else(LayoutError::too_large)?,
+        c: group
+            .c
+            .checked_mul(bundle)
+            .ok_or_else(LayoutError::too_large)?,
         ..group
     };
     let mut weight = place_device(device, bundled, blocks)?;
@@ -53,7 +60,7 @@ pub(super) fn regions(
     // Bundles are contiguous, so only the outermost dimension grows with their number.
     weight.shape[0] = weight.shape[0]
         .checked_mul(groups.div_ceil(bundle))
-        .ok_or(LayoutError::TooLarge)?;
+        .ok_or_else(LayoutError::too_large)?;
     let device_shape = Shape::new(weight.shape.clone())?;
     let image = place(plain, order, whole, blocks)?;
     let plain_shape = Shape::new(image.shape.clone())?;
@@ -62,14 +69,7 @@ pub(super) fn regions(
     } else {
         (device_shape, plain_shape)
     };
-    if expected != *c.from_shape {
-        let found = c.from_shape.clone();
-        return Err(LayoutError::ShapeMismatch {
-            layout: c.from,
-            expected,
-            found,
-        });
-    }
+    c.expect_shape(&expected)?;
     if expected.n_elements() == 0 || out_shape.n_elements() == 0 {
         return Ok((out_shape, vec![]));
     }

@@ -96,10 +96,7 @@ pub(super) fn place(
     let has_depth = order.contains('D');
     if family(layout) == LayoutFamily::Plain {
         if !has_depth && extents.d != 1 {
-            return Err(LayoutError::Depth {
-                layout,
-                depth: extents.d,
-            });
+            return Err(LayoutError::depth(layout, extents.d));
         }
         return Ok(place_plain(order, extents));
     }
@@ -137,7 +134,7 @@ pub(super) fn place_device(
     };
     let ConvExtents { n, c, d, h, w } = extents;
     if d != 1 && !matches!(layout, Ndc1hwc0 | FractalZ3d | FractalZ3dTranspose) {
-        return Err(LayoutError::Depth { layout, depth: d });
+        return Err(LayoutError::depth(layout, d));
     }
     let (c1, n1) = (c.div_ceil(c0), n.div_ceil(n0));
     // Checked, because block sizes may come from a file.
@@ -219,10 +216,11 @@ fn place_four_channels(
 ) -> Result<ConvPlacement, LayoutError> {
     let (layout, ConvExtents { n, c, h, w, .. }) = (Layout::FractalZC04, extents);
     if c > 4 {
-        return Err(LayoutError::Channels { layout, found: c });
+        let text = format!("`{layout}` holds at most 4 channels, found {c}");
+        return Err(LayoutError::Unfit(text));
     }
     if !c0.is_multiple_of(4) {
-        return Err(LayoutError::Block { layout, c0 });
+        return Err(LayoutError::block(layout, c0));
     }
     let n1 = n.div_ceil(n0);
     let shape = vec![extent(&[4, h, w])?.div_ceil(c0), n1, n0, c0];
