@@ -361,11 +361,11 @@ impl InputSet {
 /// The error for a shape of something that is no input.
 fn unknown_shape(signature: &ModelSignature, name: &str) -> CommandFailure {
     let failure = CommandFailure::from(unknown(signature, name));
-    let has_dim = |value: &&ValueInfo| {
+    let with_dim = signature.inputs.iter().find(|value| {
         let mut dims = value.dims.iter().flatten();
         dims.any(|dim| matches!(dim, DeclaredDim::Named(dim) if dim == name))
-    };
-    match signature.inputs.iter().find(has_dim) {
+    });
+    match with_dim {
         Some(value) => {
             let (input, shape) = (&value.name, example_shape(&value.shape_text()));
             failure.with_hint(format!(

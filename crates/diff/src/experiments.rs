@@ -15,8 +15,7 @@ use opscope_analysis::compare::experiments::{
     Experimenter, OutputDistance, judge_outputs, judged_as,
 };
 use opscope_analysis::compare::result::{
-    Comparison, ExperimentOutcome, Experiments, OperatorName, SlotResult, TensorSummary,
-    VerdictLevel,
+    Comparison, ExperimentOutcome, Experiments, SlotResult, TensorSummary, VerdictLevel,
 };
 use opscope_analysis::compare::verdict::Thresholds;
 use opscope_engine::onnx::{DefinitionDifference, HealedModel, ModelPair, SameValue, ValueForm};
@@ -301,11 +300,11 @@ impl Trials<'_> {
         let named = named.and_then(|first| comparison.operators.get(first.operator));
         let named = named.and_then(|operator| operator.target.last().or(operator.golden.last()));
         if outcome == ExperimentOutcome::Proven {
-            let is_named = |name: &OperatorName| {
+            let elsewhere = named.filter(|name| {
                 let mut causes = experiments.causes.iter();
-                causes.any(|cause| cause.operator == *name || cause.others.contains(name))
-            };
-            experiments.instead_of = named.filter(|name| !is_named(name)).cloned();
+                !causes.any(|cause| cause.operator == **name || cause.others.contains(name))
+            });
+            experiments.instead_of = elsewhere.cloned();
             let healed = self.pair.healed(&chosen)?;
             experiments.agrees_elsewhere = self.agrees_elsewhere(names, &healed);
             if self.of.keeps_healed && experiments.agrees_elsewhere != Some(false) {

@@ -25,15 +25,10 @@ impl OperandWalk {
             if dim == 1 {
                 continue;
             }
-            // For every operand the outer loop's step must equal the inner loop's whole length.
-            let is_continued = |outer: &Vec<usize>| {
-                let mut pairs = outer.iter().zip(&strides);
-                pairs.all(|(&outer, &inner)| Some(outer) == inner.checked_mul(dim))
-            };
             // Merges two loops that step evenly through all operands: tensors of one shape, or a
             // tensor with a scalar, end up with a single inner loop.
             match (walk.dims.last_mut(), walk.strides.last_mut()) {
-                (Some(outer_dim), Some(outer)) if dim > 0 && is_continued(outer) => {
+                (Some(outer_dim), Some(outer)) if dim > 0 && is_continued(outer, &strides, dim) => {
                     *outer_dim *= dim;
                     *outer = strides;
                 }
@@ -88,6 +83,12 @@ impl OperandWalk {
             }
         }
     }
+}
+
+/// Whether, for every operand, the outer loop's step equals the inner loop's whole length.
+fn is_continued(outer: &[usize], inner: &[usize], inner_dim: usize) -> bool {
+    let mut pairs = outer.iter().zip(inner);
+    pairs.all(|(&outer, &inner)| Some(outer) == inner.checked_mul(inner_dim))
 }
 
 /// Steps to the next position of the outer loops; `false` after the last.

@@ -252,8 +252,9 @@ impl Meetings {
                 .iter()
                 .map(|(rank, calls)| (*rank, calls.get(nth)))
                 .collect();
-            let n_calls = |rank: u32| of_rank.get(&rank).map_or(0, Vec::len);
-            if let Some(sides) = disagreement(dump, &at, goes_by_name, n_calls) {
+            if let Some(sides) = disagreement(dump, &at, goes_by_name, |rank| {
+                of_rank.get(&rank).map_or(0, Vec::len)
+            }) {
                 let group = group.clone();
                 self.desyncs.push(Desync {
                     step,

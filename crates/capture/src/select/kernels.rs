@@ -88,15 +88,12 @@ impl<'a> KernelMatches<'a> {
         if !matches!(self.selection, Some(KernelSelection::Marked)) {
             return Vec::new();
         }
-        let is_about = |target: &str| {
-            let mut names = operators.iter().map(|operator| &operator.op_name);
-            self.used_marks.contains(target) || names.any(|name| concerns(target, name))
-        };
         let targets = self.marks.iter().map(|(target, _)| target);
-        targets
-            .filter(|target| !is_about(target))
-            .cloned()
-            .collect()
+        let unused = targets.filter(|target| {
+            let mut names = operators.iter().map(|operator| &operator.op_name);
+            !self.used_marks.contains(*target) && !names.any(|name| concerns(target, name))
+        });
+        unused.cloned().collect()
     }
 
     /// Texts of the rules that chose nothing.

@@ -260,17 +260,16 @@ fn own_dims(kind: GearKind, value: &ValueInfo) -> CommandResult<Vec<i64>> {
         let message = format!("input `{name}` may have any shape: set it with --shape");
         return Err(CommandFailure::message(USAGE, message));
     };
-    let n_axes = dims.len();
-    let is_set = |axis: usize| match kind {
-        GearKind::Batch => axis == 0,
+    let set_axes = match kind {
+        GearKind::Batch => 0..1,
         // Images have height and width last, in ONNX's axis order.
-        GearKind::Size => n_axes == 4 && axis >= 2,
-        GearKind::Dims => true,
-        GearKind::Fixed => false,
+        GearKind::Size if dims.len() == 4 => 2..4,
+        GearKind::Dims => 0..dims.len(),
+        GearKind::Size | GearKind::Fixed => 0..0,
     };
     dims.iter().enumerate().map(|(axis, dim)| match dim {
         DeclaredDim::Fixed(n) => Ok(i64::try_from(*n).unwrap_or(i64::MAX)),
-        _ if is_set(axis) => Ok(OPEN),
+        _ if set_axes.contains(&axis) => Ok(OPEN),
         _ => {
             let shape = value.shape_text();
             let message = format!(

@@ -143,11 +143,14 @@ impl OrtTrace {
         let mut rows = self.database.rows(&self.table.table);
         let mut buffer = RowBuffer::default();
         let mut budget = UseBudget::default();
-        let mut uses_of = |name: &str, producer: &str, consumers: &str| {
-            nodes.uses(name, producer, consumers, &mut budget)
-        };
         while let Some(row) = rows.next_row()? {
-            self.with_value(&mut rows, &row, &mut buffer, &mut uses_of, &mut show)?;
+            self.with_value(
+                &mut rows,
+                &row,
+                &mut buffer,
+                &mut |name, producer, consumers| nodes.uses(name, producer, consumers, &mut budget),
+                &mut show,
+            )?;
         }
         Ok(())
     }
@@ -173,9 +176,14 @@ impl OrtTrace {
             return Err(FormatError::new(0, expected, "none"));
         };
         // A caller that asks for one value knows its slots, and the list of nodes may be long.
-        let mut no_uses = |_: &str, _: &str, _: &str| Ok(Vec::new());
         let mut buffer = RowBuffer::default();
-        self.with_value(&mut rows, &row, &mut buffer, &mut no_uses, &mut show)
+        self.with_value(
+            &mut rows,
+            &row,
+            &mut buffer,
+            &mut |_, _, _| Ok(Vec::new()),
+            &mut show,
+        )
     }
 
     fn with_value<'a>(

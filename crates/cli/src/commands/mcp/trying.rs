@@ -99,22 +99,16 @@ fn healed(
         .collect();
     let pair = ModelPair::read(source, other, &[], &names).map_err(CommandFailure::from)?;
     let all = pair.differences();
-    let is_chosen = |difference: &&DefinitionDifference| {
-        given.operators.is_empty()
-            || operators(difference).any(|name| given.operators.iter().any(|wanted| wanted == name))
-    };
-    let chosen: Vec<usize> = all
-        .iter()
-        .enumerate()
-        .filter(|(_, difference)| is_chosen(difference))
-        .map(|(index, _)| index)
+    let chosen: Vec<usize> = (0..all.len())
+        .filter(|&at| {
+            given.operators.is_empty()
+                || operators(&all[at]).any(|name| given.operators.iter().any(|own| own == name))
+        })
         .collect();
-    let is_matched = |name: &String| {
-        chosen
-            .iter()
-            .any(|&at| operators(&all[at]).any(|operator| operator == name))
-    };
-    let unknown = given.operators.iter().find(|name| !is_matched(name));
+    let unknown = given.operators.iter().find(|name| {
+        let mut known = chosen.iter().flat_map(|&at| operators(&all[at]));
+        !known.any(|operator| operator == **name)
+    });
     if chosen.is_empty() || unknown.is_some() {
         let names: Vec<&str> = all
             .iter()
@@ -182,15 +176,17 @@ fn rounded(
         .operators()
         .filter(|roundable| roundable.float_outputs().next().is_some());
     let floats: Vec<_> = floats.map(|roundable| roundable.operator.clone()).collect();
-    let is_chosen = |name: &str| {
-        given.operators.is_empty() || given.operators.iter().any(|wanted| wanted == name)
-    };
     let chosen: Vec<_> = floats
         .iter()
-        .filter(|operator| is_chosen(&operator.op_name))
+        .filter(|operator| {
+            given.operators.is_empty()
+                || (given.operators.iter()).any(|wanted| **wanted == *operator.op_name)
+        })
         .collect();
-    let is_matched = |name: &String| chosen.iter().any(|operator| *operator.op_name == **name);
-    let unknown = given.operators.iter().find(|name| !is_matched(name));
+    let unknown = given
+        .operators
+        .iter()
+        .find(|name| !chosen.iter().any(|operator| *operator.op_name == ***name));
     if chosen.is_empty() || unknown.is_some() {
         let names: Vec<&str> = floats.iter().map(|operator| &*operator.op_name).collect();
         let hint = format!(

@@ -1,6 +1,7 @@
 //! Hashes of tensors: trees of values in which each tensor has its hash, or one of each function,
 //! in its place.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::Deserialize;
@@ -85,17 +86,16 @@ impl HashTree {
         }
         // The mode takes a list of functions, and then each tensor has a tuple.
         let n_each = hashes.len() / tensors.len();
-        let all = || tensors.iter().zip(hashes.chunks_exact(n_each));
         // Several hashes of one kind are those of tensors that the log does not show.
-        let is_distinct = |of_tensor: &[(&str, &str)]| {
-            let titles = of_tensor.iter().enumerate();
-            let mut again = titles.map(|(n, (title, _))| {
-                let before = of_tensor.get(..n).unwrap_or_default();
-                before.iter().any(|(known, _)| known == title)
-            });
-            !again.any(|is_again| is_again)
-        };
-        if !all().all(|(_, of_tensor)| is_distinct(of_tensor)) {
+        let mut of_tensors = hashes.chunks_exact(n_each);
+        if !of_tensors.all(|hashes| {
+            hashes
+                .iter()
+                .map(|(title, _)| title)
+                .collect::<HashSet<_>>()
+                .len()
+                == n_each
+        }) {
             return false;
         }
         for (tensor, of_tensor) in tensors.iter_mut().zip(hashes.chunks_exact(n_each)) {

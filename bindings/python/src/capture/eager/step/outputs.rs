@@ -71,8 +71,8 @@ impl EagerStep {
             covered.extend(self.add_output(&mut outputs, begun, part, (name, reason))?);
         }
         for (tensor, given_name) in covered {
-            let is_listed = |output: &CallOutput| output.given_name.as_ref() == Some(&given_name);
-            if !outputs.iter().any(is_listed) {
+            let mut listed = outputs.iter().map(|output| output.given_name.as_ref());
+            if !listed.any(|name| name == Some(&given_name)) {
                 let name = begun.result_name(outputs.len(), true);
                 let reason = begun.reason(0);
                 self.add_output(&mut outputs, begun, &tensor, (name, reason))?;
