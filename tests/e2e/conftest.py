@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -67,6 +68,13 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 @pytest.fixture(scope="session")
 def opscope(engine: Engine) -> Binary:
     return binary(engine)
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    # MindSpore allows letters, digits, `-`, `_` and `/` in paths.
+    with tempfile.TemporaryDirectory(prefix="opscope-") as name:
+        yield Path(name)
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,13 +15,6 @@ from binary import Binary
 DIGITS = Path(__file__).parents[2] / "examples" / "digits"
 N_TENSORS = 24
 TARGETS = ["cpu", "gpu", "ascend-o0", "ascend-o1", "ascend-o2", "ge"]
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    # MindSpore allows letters, digits, `-`, `_` and `/` in paths.
-    with tempfile.TemporaryDirectory(prefix="opscope-") as name:
-        yield Path(name)
 
 
 def dump(opscope: Binary, folder: Path, target: str, *options: str, **settings: object) -> Path:

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,13 +21,6 @@ GOLDEN = Path(__file__).parents[2] / "crates" / "store" / "tests" / "golden" / "
 NAME = re.compile(r"(?P<type>[^.]+)\.(?P<name>[^.]+)\.\d+\.\d+\.(?P<time>\d{16})\.(?P<side>\w+)\.(?P<slot>\d)\..*npy")
 N_TRIPS = 3
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    # MindSpore allows letters, digits, `-`, `_` and `/` in paths.
-    with tempfile.TemporaryDirectory(prefix="opscope-") as name:
-        yield Path(name)
 
 
 def value(name: str, dtype: int = FLOAT, shape: list[int] | None = None) -> onnx.ValueInfoProto:

@@ -10,8 +10,6 @@ import json
 import re
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -115,13 +113,6 @@ E2E_KEYS = {
 }
 # Parts of names and of rows that differ from run to run.
 TIMES = re.compile(r"\d{14,16}")
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    # MindSpore allows letters, digits, `-`, `_` and `/` in paths.
-    with tempfile.TemporaryDirectory(prefix="opscope-") as name:
-        yield Path(name)
 
 
 def model(path: Path) -> Path:

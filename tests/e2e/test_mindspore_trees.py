@@ -6,8 +6,7 @@ import json
 import re
 import shutil
 import subprocess
-import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,13 +76,6 @@ CASES = [
     Case("param_name_chars", models.odd_parameter),
     Case("pynative_jit", TANH, n_steps=2, is_same_network=False),
 ]
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    # MindSpore allows letters, digits, `-`, `_` and `/` in paths.
-    with tempfile.TemporaryDirectory(prefix="opscope-") as name:
-        yield Path(name)
 
 
 def configuration(name: str) -> str:

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,13 +25,6 @@ CAUSES = {
     "/to_half/Cast": 0x100,
     "/project/MatMul": 0x400,
 }
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    # MindSpore allows letters, digits, `-`, `_` and `/` in paths.
-    with tempfile.TemporaryDirectory(prefix="opscope-") as name:
-        yield Path(name)
 
 
 def dump_overflow(tool: Binary, config: dict[str, Any], folder: Path, *options: str) -> None:
