@@ -20,6 +20,7 @@
 
 mod agreement;
 mod allow;
+mod attributes_across;
 pub mod attribution;
 mod certainty;
 mod change;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::attributes_across::across_frameworks;
 use super::matching::MatchedDumps;
 use super::result::{AttributeDifference, Comparison, Evidence, OperatorName, WiringChange};
 use super::side::ComparedDump;
@@ -129,7 +130,12 @@ pub(super) fn differing_attributes(
     let (Some((framework, target)), Some((other, golden))) = (target, golden) else {
         return Vec::new();
     };
-    if framework != other || dumps[0].runs[runs[0]].op_type != dumps[1].runs[runs[1]].op_type {
+    if framework != other {
+        let is_torch = [framework, other];
+        let known = [0, 1].map(|i| &dumps[i].runs[runs[i]]);
+        return across_frameworks(known, [&target, &golden], is_torch);
+    }
+    if dumps[0].runs[runs[0]].op_type != dumps[1].runs[runs[1]].op_type {
         return Vec::new();
     }
     AttributeDifference::between(&target, &golden)
