@@ -513,6 +513,10 @@ impl ComparedValues {
         if pair.golden.iter().any(|&run| golden.reads(run, equal)) {
             return Some(SlotAgreement::OtherInput);
         }
+        // The same weight with its axes exchanged is another one to an operator that reads it alike.
+        if self.is_turned(sides, slot) {
+            return None;
+        }
         // If the target never makes what the partner reads, it may not be the one that is wrong. A
         // weight that golden has is no other weight in any case.
         let partner = golden.value_of(slot.golden)?;

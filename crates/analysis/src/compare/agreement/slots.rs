@@ -3,6 +3,7 @@
 use super::values::ValueIndex;
 use super::{ComparedValues, folding, is_made_by_partners};
 use crate::compare::matching::{MatchedDumps, SlotPair, SlotRef};
+use crate::compare::side::ComparedDump;
 
 impl ComparedValues {
     /// The values of both slots.
@@ -117,6 +118,24 @@ impl ComparedValues {
                 let golden = &self.sides[1].values[golden.0];
                 self.sides[0].values[target.0].is_permutation_of(golden)
             })
+    }
+
+    /// Whether both read a weight in one shape and with its elements in two orders, though neither
+    /// exchanges its axes itself.
+    pub(super) fn is_turned(&self, sides: MatchedDumps<'_>, slot: &SlotPair) -> bool {
+        let both = [(sides.target, slot.target), (sides.golden, slot.golden)];
+        let [a, b] = both.map(|(dump, at)| &dump.slot(at).shape);
+        let turns = |dump: &ComparedDump, run: usize| {
+            let attributes = dump.attributes_of(run).unwrap_or_default();
+            let mut turned = attributes
+                .iter()
+                .filter(|(name, _)| name.starts_with("trans"));
+            turned.any(|(_, text)| *text != "0")
+        };
+        a.is_some()
+            && a == b
+            && self.are_permuted(slot)
+            && !both.into_iter().any(|(dump, at)| turns(dump, at.run))
     }
 
     /// Whether one side's slot is what the other's comes to with a batch normalisation multiplied
