@@ -36,7 +36,10 @@ pub(super) fn attribute_along(comparison: &mut Comparison, n_ranked: usize, flow
         .operators
         .iter()
         .enumerate()
-        .map(|(i, operator)| cause::find_cause(operator, is_hidden[i], |slot| flow.source(i, slot)))
+        .zip(cause::makers_of_unshown(comparison))
+        .map(|((i, operator), makers)| {
+            cause::find_cause(operator, is_hidden[i], makers, |slot| flow.source(i, slot))
+        })
         .collect();
     for (operator, cause) in comparison.operators.iter_mut().zip(causes) {
         operator.cause = cause;

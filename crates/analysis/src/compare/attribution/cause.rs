@@ -1,6 +1,6 @@
 //! Why an operator's outputs are apart.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use opscope_store::record::SlotSide;
 
@@ -11,7 +11,8 @@ use super::kinds::{
 use super::{distance, slots};
 use crate::compare::flow::ResultSource;
 use crate::compare::result::{
-    Cause, Comparison, Evidence, OperatorName, OperatorResult, SkipReason, SlotResult, VerdictLevel,
+    Cause, Comparison, Evidence, OperatorName, OperatorResult, PairingEvidence, SkipReason,
+    SlotResult, VerdictLevel,
 };
 use crate::compare::verdict::rounded;
 
@@ -122,11 +123,48 @@ fn agrees_by_statistics(operator: &OperatorResult) -> bool {
     first.is_some_and(|slot| slot.evidence == Evidence::Statistics && !slot.is_apart())
 }
 
-/// The cause, if any output is apart. `source` returns the source of an input, by its position
+/// By operator of which golden shows no input, the outputs that it reads; none if one of them is not
+/// known, as a weight is not, or golden has an operator between that the target lacks.
+pub(super) fn makers_of_unshown(comparison: &Comparison) -> Vec<Option<Vec<&SlotResult>>> {
+    let operators = &comparison.operators;
+    let mut n_hidden: HashMap<&OperatorName, usize> = HashMap::new();
+    let mut has_gap = vec![false; operators.len()];
+    for skip in &comparison.skips {
+        match (skip.slot, skip.before, &skip.operator) {
+            (Some(slot), _, Some(name)) if slot.side == SlotSide::Input => {
+                *n_hidden.entry(name).or_default() += 1;
+            }
+            (None, Some(before), _) if before < operators.len() => has_gap[before] = true,
+            _ => {}
+        }
+    }
+    let mut makers: Vec<Vec<&SlotResult>> = vec![Vec::new(); operators.len()];
+    for operator in operators {
+        for &[slot, reader] in &operator.readers {
+            if let Some(makers) = makers.get_mut(reader) {
+                makers.extend(operator.slots.get(slot));
+            }
+        }
+    }
+    let all = operators.iter().zip(makers).zip(has_gap);
+    all.map(|((operator, makers), has_gap)| {
+        let [target] = &operator.target[..] else {
+            return None;
+        };
+        let is_all = !makers.is_empty() && n_hidden.get(target) == Some(&makers.len());
+        let is_named = operator.how == PairingEvidence::Name && !has_body(&target.op_type);
+        (is_all && is_named && !has_gap).then_some(makers)
+    })
+    .collect()
+}
+
+/// The cause, if any output is apart. `makers` are the outputs that it reads where golden shows no
+/// inputs. `source` returns the source of an input, by its position
 /// among the slots.
 pub(super) fn find_cause(
     operator: &OperatorResult,
     has_hidden: bool,
+    makers: Option<Vec<&SlotResult>>,
     source: impl Fn(usize) -> ResultSource,
 ) -> Option<Cause> {
     let mut worst = slots(operator, true).filter(|slot| slot.is_apart());
@@ -150,7 +188,14 @@ pub(super) fn find_cause(
         return Some(Cause::Unknown);
     }
     if inputs.is_empty() {
-        return Some(Cause::Unknown);
+        // Golden shows results alone, and those agree that the operator reads.
+        let is_own = makers.is_some_and(|makers| {
+            let all_pass = makers
+                .iter()
+                .all(|slot| slot.level == VerdictLevel::Pass && slot.evidence == Evidence::Tensor);
+            all_pass && !is_explained(operator, &makers, op_type)
+        });
+        return Some(if is_own { Cause::Own } else { Cause::Unknown });
     }
     let rounded = rounded(op_type, &operator.slots);
     let mut slots = operator.slots.iter().enumerate();
