@@ -42,6 +42,7 @@ use super::verdict::Thresholds;
 
 pub(super) use self::conclusion::conclude;
 use self::model_values::ModelPlaces;
+pub(super) use self::model_values::quantised_sides;
 
 /// Everything that the contract is examined with.
 #[derive(Clone, Copy)]
@@ -59,10 +60,11 @@ pub(super) fn examine(
     options: ContractOptions<'_>,
 ) -> Contract {
     let places = ModelPlaces::collect(sides);
+    let is_quantised = quantised_sides(sides);
     let mut contract = Contract {
         n_output_bytes: coverage::output_bytes(comparison, sides),
-        is_quantised: places.is_quantised() == [true, false],
-        has_quantised: places.is_quantised()[0],
+        is_quantised: is_quantised == [true, false],
+        has_quantised: is_quantised[0],
         ..Contract::default()
     };
     outputs::examine(&mut contract, comparison, &places, options);

@@ -6,6 +6,7 @@
 mod before_output;
 mod hidden_order;
 mod inner_readers;
+mod nearness;
 mod readers;
 mod writers;
 
@@ -16,6 +17,8 @@ use opscope_store::record::SlotSide;
 pub(super) use self::before_output::note_before_output;
 use super::attribution::absorbed;
 use super::attribution::cause::exchanges_parts;
+use super::attribution::distance::slot_distance;
+use super::contract::quantised_sides;
 use super::flow::{ResultSlot, ValueFlow};
 use super::matching::{MatchedDumps, RunPair, SlotRef, UnmatchedReason, is_view_type};
 use super::result::{
@@ -37,6 +40,8 @@ struct Edges<'a> {
     /// Executions that the user's selection leaves out.
     left_out: [HashSet<usize>; 2],
     flow: ValueFlow,
+    /// Whether the target computes with quantised values, none of which is the same as golden's.
+    is_quantised: bool,
 }
 
 /// Operators without a partner between values that agree and an input.
@@ -92,6 +97,7 @@ impl<'a> Edges<'a> {
             pairs: &sides.matching.pairs,
             operators,
             flow,
+            is_quantised: quantised_sides(sides) == [true, false],
         }
     }
 
@@ -239,7 +245,7 @@ impl<'a> Edges<'a> {
         let operators = &comparison.operators;
         let mut found = Vec::new();
         for operator in operators {
-            let is_certain = operator.is_certain;
+            let is_certain = operator.is_certain || self.is_known_by_inputs(operator);
             // Parts that are the same, and together have the same statistics, make a pair certain.
             let rewired = (is_certain || exchanges_parts(operator))
                 .then(|| self.rewired_operator(operator, operators))
@@ -332,13 +338,14 @@ impl<'a> Edges<'a> {
         let apart = self.inputs_apart(operator);
         let mut of_graph = apart.filter(|(_, slots, _)| !self.is_of_several(slots));
         let members = of_graph.find_map(|(_, slots, result)| {
+            let behind = slot_distance(result);
             // One side may compute something from a parameter that the other reads itself.
             let members = [0, 1].map(|side| {
                 let dump = self.dumps[side];
                 let is_given = !result.is_outside && dump.producer_of(slots[side]).is_none();
                 let is_parameter = is_given && dump.parameter_of(slots[side]).is_some();
-                let members = self.members_before(side, slots[side], operators);
-                members.or(is_parameter.then(Region::default))
+                self.members_before(side, slots[side], operators, behind)
+                    .or(is_parameter.then(Region::default))
             });
             let [Some(target), Some(golden)] = members else {
                 return None;
@@ -369,7 +376,7 @@ impl<'a> Edges<'a> {
                     (0..2).find(|&side| self.dumps[side].producer_of(slots[side]).is_some())?;
                 let is_hidden = result.is_unseen && self.dumps[1 - shown].is_without_wires();
                 let region = is_hidden
-                    .then(|| self.members_before(shown, slots[shown], operators))
+                    .then(|| self.members_before(shown, slots[shown], operators, 0.0))
                     .flatten()?;
                 Some((result.slot, shown, region))
             })?;
@@ -424,7 +431,7 @@ impl<'a> Edges<'a> {
         }
         let mut open = open.into_iter();
         let (slot, region) = open.find_map(|slot| {
-            let region = self.members_before(0, slot, operators)?;
+            let region = self.members_before(0, slot, operators, 0.0)?;
             (!region.members.is_empty()).then_some((slot, region))
         })?;
         let members = region
@@ -479,9 +486,10 @@ impl<'a> Edges<'a> {
         side: usize,
         slot: SlotRef,
         operators: &[OperatorResult],
+        behind: f64,
     ) -> Option<Region> {
         let made = self.dumps[side].producer_of(slot)?;
-        self.members_up_to(side, made, operators)
+        self.members_up_to(side, made, operators, behind)
     }
 
     /// The same for an output.
@@ -490,6 +498,7 @@ impl<'a> Edges<'a> {
         side: usize,
         made: SlotRef,
         operators: &[OperatorResult],
+        behind: f64,
     ) -> Option<Region> {
         let mut region = Region::default();
         let mut open: VecDeque<SlotRef> = VecDeque::from([made]);
@@ -505,7 +514,7 @@ impl<'a> Edges<'a> {
             });
             if let Some(slot) = compared {
                 // A value that already differs is explained by its producer.
-                if slot.level != VerdictLevel::Pass {
+                if !self.agrees(slot, behind) {
                     return None;
                 }
                 region.borders.push(made);
@@ -538,11 +547,12 @@ impl<'a> Edges<'a> {
         let pair = &self.pairs[maker];
         let at = pair.slots.iter().position(|slot| slot.target == made)?;
         let own = pair.slots[at].golden;
-        let agrees = operators[maker].slots[at].level == VerdictLevel::Pass;
+        let behind = slot_distance(result);
+        let agrees = self.agrees(&operators[maker].slots[at], behind);
         let is_other = match read {
             Some(read) => {
                 // After an operator that the target lacks, golden's input leads to the same value.
-                let golden = self.members_before(1, slots[1], operators);
+                let golden = self.members_before(1, slots[1], operators, behind);
                 let leads_here = golden.is_none_or(|region| region.borders.contains(&own));
                 own != read && (self.operators[1].contains_key(&read.run) || !leads_here)
             }

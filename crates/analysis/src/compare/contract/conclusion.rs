@@ -13,7 +13,7 @@ use crate::compare::certainty::cuts_otherwise;
 use crate::compare::result::{
     Cause, Comparison, Conclusion, Contract, ContractValue, DivergencePoint, Evidence, MetricId,
     OperatorResult, OutputSource, PairingEvidence, PartingOperator, QuantisedLoss, RuleName, Skip,
-    SkipReason, SlotKey, SlotResult, ValueState, VerdictLevel,
+    SkipReason, SlotKey, SlotResult, ValueState, VerdictLevel, WiringChange,
 };
 use crate::compare::verdict::value_of;
 use crate::compare::verdict_options::VerdictOptions;
@@ -157,8 +157,16 @@ fn is_vague(comparison: &Comparison) -> bool {
     comparison.summary.headline().is_some_and(|point| {
         let operator = comparison.operators.get(point.operator);
         let mut slots = operator.iter().flat_map(|operator| &operator.slots);
+        let mut partings = comparison.partings.iter();
+        // A graph tells of an operator that golden lacks, whatever its neighbours make.
+        let is_inserted = partings.any(|parting| {
+            parting.change == Some(WiringChange::Inserted)
+                && point.name.as_ref() == Some(&parting.name)
+        });
         point.cause == Cause::Unknown
-            || point.cause == Cause::Own && !slots.any(|slot| slot.level >= VerdictLevel::Warn)
+            || point.cause == Cause::Own
+                && !is_inserted
+                && !slots.any(|slot| slot.level >= VerdictLevel::Warn)
     })
 }
 

@@ -3,9 +3,10 @@
 //! Quantising makes every value differ, so that no value accuses an operator. Another attribute,
 //! another weight that is no quantised one, or an input that reads another value do.
 
+use crate::compare::matching::{is_one_type, is_view_type};
 use crate::compare::result::{
-    Cause, Comparison, DivergencePoint, Evidence, MetricId, OperatorResult, PartingOperator,
-    SlotResult, VerdictLevel, WiringChange,
+    Cause, Comparison, DivergencePoint, Evidence, MetricId, OperatorResult, PairingEvidence,
+    PartingOperator, SlotResult, VerdictLevel, WiringChange,
 };
 use crate::compare::verdict::{is_float_name, value_of};
 
@@ -31,7 +32,8 @@ const NEARLY_ALL: f64 = 0.9;
 
 /// The first place with evidence of a fault.
 pub(super) fn first(comparison: &Comparison) -> Option<DivergencePoint> {
-    let of_wires = comparison.partings.iter().filter(|one| is_of_wires(one));
+    let of_wires = comparison.partings.iter();
+    let of_wires = of_wires.filter(|one| is_of_wires(one, comparison));
     let of_wires = of_wires.map(|parting| DivergencePoint {
         operator: parting.operator,
         slot: parting.slot,
@@ -57,17 +59,29 @@ pub(super) fn first(comparison: &Comparison) -> Option<DivergencePoint> {
         .min_by_key(|point| point.operator)
 }
 
-fn is_of_wires(parting: &PartingOperator) -> bool {
-    let is_quantising = |op_type: &str| {
-        let mut parts = ["Quant", "quant", "Integer", "QLinear"].iter();
-        ADDED.contains(&op_type) || parts.any(|part| op_type.contains(part))
+fn is_of_wires(parting: &PartingOperator, comparison: &Comparison) -> bool {
+    let of_codes = |op_type: &str| {
+        let mut parts = ["Quant", "quant", "Integer", "QLinear", "Cast"].iter();
+        parts.any(|part| op_type.contains(part))
     };
+    let is_quantising = |op_type: &str| ADDED.contains(&op_type) || of_codes(op_type);
     let mut members = std::iter::once(&parting.name).chain(&parting.others);
     match parting.change {
-        Some(WiringChange::Inserted) => members.all(|name| !is_quantising(&name.op_type)),
+        // What quantising adds ends in codes or begins with them.
+        Some(WiringChange::Inserted) => {
+            !is_view_type(&parting.name.op_type) && members.all(|name| !of_codes(&name.op_type))
+        }
         Some(WiringChange::Missing | WiringChange::Overwrites | WiringChange::NotShown) => false,
         Some(WiringChange::ReadsInner) => !is_quantising(&parting.name.op_type),
-        None => !parting.rewired.is_empty() && !is_quantising(&parting.name.op_type),
+        None => {
+            let operator = comparison.operators.get(parting.operator);
+            let is_namesake = operator.is_some_and(|operator| {
+                operator.how == PairingEvidence::Name && operator.target.contains(&parting.name)
+            });
+            let op_type = &*parting.name.op_type;
+            let may_be_added = is_quantising(op_type) && (of_codes(op_type) || !is_namesake);
+            !parting.rewired.is_empty() && !may_be_added
+        }
     }
 }
 
@@ -75,8 +89,9 @@ fn is_of_wires(parting: &PartingOperator) -> bool {
 fn definition(operator: &OperatorResult) -> Option<(&SlotResult, Cause)> {
     let mut outputs = operator.outputs();
     let output = outputs.find(|slot| slot.level == VerdictLevel::Fail)?;
-    let same_type = operator.target.last().zip(operator.golden.last());
-    let is_same_type = same_type.is_some_and(|(target, golden)| target.op_type == golden.op_type);
+    let types = operator.target.last().zip(operator.golden.last());
+    let is_same_type =
+        types.is_some_and(|(target, golden)| is_one_type(&target.op_type, &golden.op_type));
     if is_same_type && !operator.attributes.is_empty() {
         return Some((output, Cause::Own));
     }
@@ -90,7 +105,10 @@ fn definition(operator: &OperatorResult) -> Option<(&SlotResult, Cause)> {
             && is_float == [true, true]
             && slot.parameter.is_some()
             && slot.evidence == Evidence::Tensor
-            && (operator.is_certain || is_of_one_factor(slot) || is_of_one_offset(slot))
+            && (operator.is_certain
+                || is_of_one_factor(slot)
+                || is_of_one_offset(slot)
+                || is_mostly_the_same(slot))
     });
     weight.map(|slot| (slot, Cause::Outside))
 }
@@ -100,6 +118,12 @@ fn definition(operator: &OperatorResult) -> Option<(&SlotResult, Cause)> {
 fn is_of_one_factor(slot: &SlotResult) -> bool {
     let cosine = value_of(slot, MetricId::Cosine);
     cosine.is_some_and(|cosine| cosine >= SAME_DIRECTION_MIN)
+}
+
+/// Whether most elements are the same bit for bit, which quantising leaves of none.
+fn is_mostly_the_same(slot: &SlotResult) -> bool {
+    let counts = [MetricId::EqualCount, MetricId::Count].map(|metric| value_of(slot, metric));
+    matches!(counts, [Some(same), Some(all)] if 2.0 * same > all)
 }
 
 /// Whether one number is added to all elements, as by another zero point.

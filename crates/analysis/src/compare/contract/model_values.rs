@@ -108,14 +108,14 @@ impl<'a> ModelPlaces<'a> {
             sides,
         }
     }
+}
 
-    /// Whether the target, and the golden side, compute with quantised values.
-    pub(super) fn is_quantised(&self) -> [bool; 2] {
-        [self.sides.target, self.sides.golden].map(|dump| {
-            let mut types = dump.runs.iter().map(|run| run.op_type.as_str());
-            types.any(is_quantised_type)
-        })
-    }
+/// Whether the target, and the golden side, compute with quantised values.
+pub(in crate::compare) fn quantised_sides(sides: MatchedDumps<'_>) -> [bool; 2] {
+    [sides.target, sides.golden].map(|dump| {
+        let mut types = dump.runs.iter().map(|run| run.op_type.as_str());
+        types.any(is_quantised_type)
+    })
 }
 
 /// Whether an operator of this type computes with quantised values, or makes them.

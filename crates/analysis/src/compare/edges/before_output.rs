@@ -46,7 +46,8 @@ fn before_output(
     if !sides.golden.has_graph() {
         return edges.first_lost(made[0]);
     }
-    let regions = [0, 1].map(|side| edges.members_up_to(side, made[side], &comparison.operators));
+    let regions =
+        [0, 1].map(|side| edges.members_up_to(side, made[side], &comparison.operators, 0.0));
     let [Some(target), Some(golden)] = regions else {
         return None;
     };

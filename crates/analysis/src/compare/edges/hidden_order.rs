@@ -121,8 +121,8 @@ impl Edges<'_> {
         places: [SlotRef; 2],
         operators: &[OperatorResult],
     ) -> Option<PartingOperator> {
-        let target = self.members_before(0, places[0], operators)?;
-        let golden = self.members_before(1, places[1], operators)?;
+        let target = self.members_before(0, places[0], operators, 0.0)?;
+        let golden = self.members_before(1, places[1], operators, 0.0)?;
         let partners = target.borders.iter().map(|made| self.partner_of(*made));
         if partners.collect::<Option<Vec<_>>>()? != golden.borders {
             return None;

@@ -166,7 +166,11 @@ fn or_one_of(others: &[OperatorName], inside: &str) -> String {
 /// The loss of a quantised model at the slot that the verdict names.
 fn loss_of<'a>(comparison: &'a Comparison, point: &DivergencePoint) -> Option<&'a QuantisedLoss> {
     let loss = comparison.contract.loss.as_deref();
-    loss.filter(|loss| point.name.as_ref() == Some(&loss.name) && point.slot == loss.slot)
+    loss.filter(|loss| {
+        // What a graph says of an operator tells more than distances.
+        let is_by_distance = loss.codes.is_some() || point.cause == Cause::Unknown;
+        is_by_distance && point.name.as_ref() == Some(&loss.name) && point.slot == loss.slot
+    })
 }
 
 /// The cause of the slot that the verdict names, in words.
