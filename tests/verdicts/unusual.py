@@ -81,6 +81,7 @@ def _pairs() -> Iterator[Unusual]:
     yield from _weights()
     yield from _masks()
     yield from _orders()
+    yield from _resized()
     split = [*PRODUCT, node("Split", "a", "y z", "split", axis=1)]
     other = [*PRODUCT, node("Split", "a", "z y", "split", axis=1)]
     yield Unusual(
@@ -274,6 +275,23 @@ def _orders() -> Iterator[Unusual]:
     yield Unusual("view for a transposition", folded, golden, _fault("turn", culprits=("turn",)), forms=FORMS[-1:])
     letters = _fault("sum", says="equation is", culprits=("sum",))
     yield Unusual("letters exchanged", exchanged, kept, letters, forms=FORMS[-1:])
+
+
+def _resized() -> Iterator[Unusual]:
+    """Inputs that differ by rounding, and an operator whose steps are not in its values."""
+
+    def resized(mode: str, factor: float) -> ModelProto:
+        nodes = [
+            *PRODUCT,
+            node("Reshape", "a image", "i", "reshape"),
+            helper.make_node("Resize", ["i", "", "", "sizes"], ["y"], name="resize", mode=mode),
+        ]
+        sizes = {"image": np.array([1, 2, 4, 4], np.int64), "sizes": np.array([1, 2, 8, 8], np.int64)}
+        return networks.model(nodes, {"x": (4, 8)}, {"y": FLOAT}, {"w": WEIGHT * np.float32(factor), **sizes})
+
+    golden = resized("nearest", 1)
+    mode = _fault("resize", says="ause at Resize", culprits=("resize",))
+    yield Unusual("other mode of interpolation", resized("linear", 1 + 1e-6), golden, mode, forms=FORMS[:2])
 
 
 def _masked_rows(axis: int) -> ModelProto:
