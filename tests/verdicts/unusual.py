@@ -81,6 +81,7 @@ def _pairs() -> Iterator[Unusual]:
     yield from _weights()
     yield from _masks()
     yield from _orders()
+    yield from _normalised()
     yield from _resized()
     split = [*PRODUCT, node("Split", "a", "y z", "split", axis=1)]
     other = [*PRODUCT, node("Split", "a", "z y", "split", axis=1)]
@@ -275,6 +276,39 @@ def _orders() -> Iterator[Unusual]:
     yield Unusual("view for a transposition", folded, golden, _fault("turn", culprits=("turn",)), forms=FORMS[-1:])
     letters = _fault("sum", says="equation is", culprits=("sum",))
     yield Unusual("letters exchanged", exchanged, kept, letters, forms=FORMS[-1:])
+
+
+def _normalised() -> Iterator[Unusual]:
+    """Groups that one program normalises in one operator, and another in views of other shapes."""
+    scale, shift = np.linspace(0.5, 2, 8).astype(np.float32), np.linspace(-1, 1, 8).astype(np.float32)
+    end = [node("Relu", "c", "r", "relu"), node("MatMul", "r k", "y", "last")]
+
+    def model(nodes: list[NodeProto], **constants: NDArray) -> ModelProto:
+        kernel = WEIGHT[:6, :6]
+        made = _model(nodes, {"y": FLOAT}, {"x": (1, 8, 6)}, k=kernel, v=kernel.T, **constants)
+        made.opset_import[0].version, made.ir_version = 21, 10
+        return made
+
+    def in_parts(first: str, second: str) -> ModelProto:
+        nodes = [
+            node("MatMul", "x v", "a", "product"),
+            node("Reshape", "a wide", "g", "groups"),
+            node("InstanceNormalization", f"g {first} {second}", "n", "normalise"),
+            node("Reshape", "n flat", "f", "back"),
+            node("Mul", "f s", "m", "scale"),
+            node("Add", "m b", "c", "shift"),
+            *end,
+        ]
+        shapes = {"wide": np.array([1, 2, 24], np.int64), "flat": np.array([1, 8, 6], np.int64)}
+        affine = {"s": scale.reshape(1, 8, 1), "b": shift.reshape(1, 8, 1)}
+        return model(nodes, one=np.ones(2, np.float32), zero=np.zeros(2, np.float32), **shapes, **affine)
+
+    whole = [node("MatMul", "x v", "a", "mm"), node("GroupNormalization", "a s b", "c", "norm", num_groups=2)]
+    golden = model([*whole, *end], s=scale, b=shift)
+    yield Unusual("normalisation in parts", in_parts("one", "zero"), golden, SOUND, forms=FORMS[:2])
+    # All that it makes is one number.
+    wrong = _fault("normalise", culprits=("normalise",))
+    yield Unusual("scale and shift exchanged", in_parts("zero", "one"), golden, wrong, forms=FORMS[:2])
 
 
 def _resized() -> Iterator[Unusual]:

@@ -356,6 +356,9 @@ impl SideValues {
     ) -> Vec<(usize, Vec<ValueIndex>)> {
         let mut runs: Vec<usize> = self.outputs.keys().copied().collect();
         runs.sort_unstable();
+        // What an operator at which the sides part makes of computed values is not right, though it is
+        // the same everywhere.
+        let mut made: HashSet<ValueIndex> = HashSet::new();
         let parts = runs.into_iter().filter_map(|run| {
             let mut inputs: Vec<ValueIndex> = self
                 .inputs
@@ -371,7 +374,8 @@ impl SideValues {
                 .any(|value| self.values[value.0].is_distinctive() && equals[value.0].is_some());
             let is_part = inputs.iter().all(|value| {
                 let of = &self.values[value.0];
-                of.is_outside || is_rejoined[value.0] || !of.is_distinctive()
+                let is_plain = !of.is_distinctive() && !made.contains(value);
+                of.is_outside || is_rejoined[value.0] || is_plain
             }) && outputs.iter().any(|value| {
                 let of = &self.values[value.0];
                 // Operators of one framework return more than another's, such as a mean, and no
@@ -385,7 +389,15 @@ impl SideValues {
             let is_inner = may_be_inner && computed.any(|value| equals[value.0].is_none());
             inputs.retain(|value| equals[value.0].is_some());
             // Without a common value the sides cannot diverge.
-            (is_part && (is_inner || !inputs.is_empty())).then_some((run, inputs))
+            let is_part = is_part && (is_inner || !inputs.is_empty());
+            if is_part {
+                let computed = outputs.iter().filter(|value| {
+                    let of = &self.values[value.0];
+                    !of.is_outside && !of.is_constant && !of.is_extents
+                });
+                made.extend(computed);
+            }
+            is_part.then_some((run, inputs))
         });
         parts.collect()
     }
