@@ -142,6 +142,12 @@ def _parts() -> Iterator[Unusual]:
     yield Unusual("parts of a fused operator", sound, one, SOUND)
     wrong = _model([*parts[:2], node("Relu", "m", "r", "relu"), parts[2]], {"y": FLOAT}, b=bias)
     yield Unusual("reads a part of a fused operator", wrong, one, _fault("y", culprits=("relu",)))
+    chain = [node("Sin", f"s{k - 1}" if k else "a", f"s{k}", f"sin_{k}") for k in range(20)]
+    end = [node("Relu", "c", "r", "relu"), node("MatMul", "r w", "y", "end")]
+    whole = _model([*PRODUCT, *chain, node("Add", "a s19", "c", "add"), *end], {"y": FLOAT})
+    lost = _model([*PRODUCT, node("Relu", "a", "r", "relu"), end[1]], {"y": FLOAT})
+    missing = _fault("add", says="the target has no such operator", culprits=("add", "relu"))
+    yield Unusual("many operators lost", lost, whole, missing, forms=FORMS[:2])
     more = _model([*PRODUCT, node("Neg", "a", "y", "planted")], {"y": FLOAT})
     fewer = _model([node("MatMul", "x w", "y", "mm")], {"y": FLOAT})
     yield Unusual("operator inserted before the output", more, fewer, _fault("y", culprits=("planted",)))

@@ -347,8 +347,13 @@ impl<'a> Edges<'a> {
                 self.members_before(side, slots[side], operators, behind)
                     .or(is_parameter.then(Region::default))
             });
-            let [Some(target), Some(golden)] = members else {
-                return None;
+            let (target, golden) = match members {
+                [Some(target), Some(golden)] => (target, golden),
+                // The target reads a value that agrees, whatever golden computes its own from.
+                [Some(target), None] if target.members.is_empty() => {
+                    (target, self.unmatched_maker(slots[1])?)
+                }
+                _ => return None,
             };
             let is_empty = target.members.is_empty() && golden.members.is_empty();
             (!is_empty).then_some([target.members, golden.members])

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 
 use opscope_store::record::SlotSide;
 
-use super::Edges;
+use super::{Edges, Region};
 use crate::compare::agreement::{CAST_TYPES, is_one_of};
 use crate::compare::flow::ValueFlow;
 use crate::compare::matching::{MatchedDumps, SlotRef, is_view_type};
@@ -70,6 +70,16 @@ fn before_output(
 }
 
 impl Edges<'_> {
+    /// The operator of golden that makes an input, if it has no partner.
+    pub(super) fn unmatched_maker(&self, slot: SlotRef) -> Option<Region> {
+        let made = self.dumps[1].producer_of(slot)?;
+        let has_partner = self.operators[1].contains_key(&made.run);
+        (!has_partner && !self.left_out[1].contains(&made.run)).then(|| Region {
+            members: vec![made.run],
+            borders: Vec::new(),
+        })
+    }
+
     /// The members of a region, those first that compute what the other side nowhere does in that
     /// step: an optimizer runs the same operators on one tensor, in place, or on lists. If it does
     /// all that the target's compute, and golden's region one or two things more, these are meant.
