@@ -7,7 +7,7 @@
 use super::cause::exchanges_parts;
 use crate::compare::flow::ValueFlow;
 use crate::compare::result::{
-    Comparison, Evidence, MetricId, OperatorResult, SlotResult, VerdictLevel,
+    Comparison, Evidence, MetricId, OperatorResult, PairingEvidence, SlotResult, VerdictLevel,
 };
 use crate::compare::verdict::value_of;
 
@@ -78,13 +78,24 @@ fn along(operators: &[OperatorResult], readers: &[Readers]) -> Vec<bool> {
                 let known: Vec<usize> = known.map(|&[_, reader]| reader).collect();
                 let goes_on = known.iter().any(|&reader| reader <= i || leads_on[reader]);
                 let grows = known.iter().any(|&reader| is_amplified(&operators[reader]));
+                // What reads it has a partner that reads another value, which shows nothing of it.
+                let is_passed_by = operator.is_certain
+                    && result.is_apart()
+                    && known
+                        .iter()
+                        .any(|&reader| is_pair_of_values(&operators[reader]));
                 let is_open = result.is_updated || known.is_empty() && !operator.is_unread;
                 let may_differ = may_differ(result) || exchanges_parts(operator);
-                may_differ && (is_open || goes_on) || !is_exact(result) && grows
+                may_differ && (is_open || goes_on || is_passed_by) || !is_exact(result) && grows
             })
             || hidden.any(|&[_, reader]| reader <= i || leads_on[reader]);
     }
     leads_on
+}
+
+/// Whether values alone brought an operator together with one of which all inputs agree with its own.
+fn is_pair_of_values(operator: &OperatorResult) -> bool {
+    operator.how == PairingEvidence::Value && operator.inputs().all(|slot| !may_differ(slot))
 }
 
 /// Whether inputs agree and outputs do not: small differences of a value that passes may be why.

@@ -2,8 +2,8 @@
 
 use opscope_analysis::compare::attribution::attribute;
 use opscope_analysis::compare::result::{
-    Cause, Comparison, Evidence, MetricId, OperatorName, OperatorResult, SlotKey, SlotResult,
-    VerdictLevel,
+    Cause, Comparison, Evidence, MetricId, OperatorName, OperatorResult, PairingEvidence, SlotKey,
+    SlotResult, VerdictLevel,
 };
 
 /// An operator of a type whose slots have these levels.
@@ -100,5 +100,21 @@ fn exchanged_parts_have_the_statistics_of_the_right_order() {
         );
         let first = comparison.summary.first_failure.unwrap();
         assert_eq!(first.operator, 0, "{evidence:?}");
+    }
+}
+
+#[test]
+fn a_reader_that_values_chose_shows_nothing_of_what_it_should_read() {
+    use Evidence::Tensor;
+    use VerdictLevel::{Fail, Pass};
+    let one = |level| [("input.0", Tensor, Pass), ("output.0", Tensor, level)];
+    for (how, expected) in [(PairingEvidence::Value, 0), (PairingEvidence::Name, 2)] {
+        let mut chosen = operator(0, "Gather", &one(Fail));
+        (chosen.is_certain, chosen.readers) = (true, [[1, 1]].into());
+        let mut reader = operator(1, "Gather", &one(Pass));
+        reader.how = how;
+        let comparison = attributed(vec![chosen, reader, operator(2, "Concat", &one(Fail))]);
+        let first = comparison.summary.first_failure.unwrap();
+        assert_eq!(first.operator, expected, "{how:?}");
     }
 }
