@@ -185,7 +185,9 @@ impl FaultSearch<'_> {
         // beyond them further on.
         let quiet = order.iter().copied().filter(|&i| {
             let mut outputs = operators[i].outputs();
-            !self.is_absorbed[i] || !outputs.any(|slot| slot.level == VerdictLevel::Fail)
+            // What comes right again further on does not grow.
+            !self.is_absorbed[i]
+                || !outputs.any(|slot| slot.level == VerdictLevel::Fail || slot.agreement.is_some())
         });
         let quiet: Vec<usize> = quiet.collect();
         let first = LazyCell::new(|| self.first_of(level, &leading));
@@ -215,16 +217,16 @@ impl FaultSearch<'_> {
         let mut inputs = slots
             .filter(|(_, slot)| !slot.is_output() && slot.is_apart())
             .peekable();
-        let is_any = inputs.peek().is_some();
-        is_any
-            && inputs.all(|(k, slot)| {
-                let source = self.flow.source(operator, k);
-                let first = source.target.filter(|first| first.operator != operator);
-                // The very same pair of tensors was an input before.
-                slot.is_outside
-                    && source.is_same
-                    && first.is_some_and(|first| self.is_absorbed[first.operator])
-            })
+        inputs.peek().is_some() && inputs.all(|(k, _)| self.is_harmless_weight(operator, k))
+    }
+
+    /// Whether the very same pair of tensors was an input before, where it came to nothing.
+    fn is_harmless_weight(&self, operator: usize, slot: usize) -> bool {
+        let source = self.flow.source(operator, slot);
+        let first = source.target.filter(|first| first.operator != operator);
+        self.comparison.operators[operator].slots[slot].is_outside
+            && source.is_same
+            && first.is_some_and(|first| self.is_absorbed[first.operator])
     }
 
     fn first_of(&self, level: VerdictLevel, order: &[usize]) -> Option<DivergencePoint> {
@@ -254,8 +256,10 @@ impl FaultSearch<'_> {
         order.iter().find_map(|i| {
             let operator = &operators[*i];
             let is_told = of_partings.contains(&operator.place());
-            let mut slots = operator.slots.iter();
-            let is_changed = slots.any(|slot| slot.is_outside && reaches(slot));
+            let mut slots = operator.slots.iter().enumerate();
+            let is_changed = slots.any(|(k, slot)| {
+                slot.is_outside && reaches(slot) && !self.is_harmless_weight(*i, k)
+            });
             // A differing input is stronger evidence than a differing output, unless its origin is
             // known. A view of a weight was not compared, and its reader has the numbers.
             let parting = partings.get(i).filter(|parting| {

@@ -2,8 +2,8 @@
 
 use opscope_analysis::compare::attribution::attribute;
 use opscope_analysis::compare::result::{
-    Cause, Comparison, Evidence, MetricId, OperatorName, OperatorResult, PairingEvidence, SlotKey,
-    SlotResult, VerdictLevel,
+    Cause, Comparison, Evidence, MetricId, OperatorName, OperatorResult, PairingEvidence,
+    SlotAgreement, SlotKey, SlotResult, VerdictLevel,
 };
 
 /// An operator of a type whose slots have these levels.
@@ -101,6 +101,28 @@ fn exchanged_parts_have_the_statistics_of_the_right_order() {
         let first = comparison.summary.first_failure.unwrap();
         assert_eq!(first.operator, 0, "{evidence:?}");
     }
+}
+
+#[test]
+fn a_weight_that_comes_to_nothing_is_no_cause() {
+    use Evidence::Tensor;
+    use VerdictLevel::{Fail, Pass, Skip};
+    let masked = [
+        ("input.0", Tensor, Fail),
+        ("input.1", Tensor, Pass),
+        ("output.0", Tensor, Skip),
+    ];
+    let mut masked = operator(0, "Where", &masked);
+    masked.slots[0].is_outside = true;
+    masked.slots[2].change_rare(|rare| rare.agreement = Some(SlotAgreement::Downstream));
+    masked.readers = [[2, 1]].into();
+    let agreed = [("input.0", Tensor, Skip), ("output.0", Tensor, Pass)];
+    let mut agreed = operator(1, "Softmax", &agreed);
+    agreed.slots[0].change_rare(|rare| rare.agreement = Some(SlotAgreement::Downstream));
+    let unseen = [("input.0", Tensor, Pass), ("output.0", Tensor, Fail)];
+    let comparison = attributed(vec![masked, agreed, operator(2, "Loop", &unseen)]);
+    let first = comparison.summary.first_failure.unwrap();
+    assert_eq!((first.operator, first.cause), (2, Cause::Unknown));
 }
 
 #[test]
