@@ -17,10 +17,11 @@ SIZE = 8
 def rand(*shape, seed=1):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
-def average(parameters, n_ranks):
+def average(parameters, n_ranks, is_sum=False):
     for parameter in parameters if n_ranks > 1 else ():
         dist.all_reduce(parameter.grad)
-        parameter.grad.div_(n_ranks)
+        if not is_sum:
+            parameter.grad.div_(n_ranks)
 
 def batch_and_sequence(dump, rank, n_ranks, fault):
     # Both are cut: half of the batch on ranks 0 and 1, half of each sequence on 0 and 2.
@@ -76,7 +77,7 @@ def data_parallel(dump, rank, n_ranks, fault):
     net = nn.Sequential(nn.Linear(6, 12), nn.Tanh(), nn.Linear(12, 4))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1, foreach=False)
     net(rand(8, 6).chunk(n_ranks)[rank]).square().mean().backward()
-    average(net.parameters(), n_ranks)
+    average(net.parameters(), n_ranks, fault)
     optimizer.step()
 
 class Attention(nn.Module):
@@ -118,6 +119,7 @@ n = dist.get_world_size()
 for program in (accumulate, tensor_parallel, data_parallel, context_parallel):
     run(f"{program.__name__}-2", program, rank, n)
 run("accumulate-fault", accumulate, rank, n, True)
+run("sum", data_parallel, rank, n, True)
 run("mask", context_parallel, rank, n, "mask")
 run("scale", context_parallel, rank, n, "scale")
 """
@@ -181,6 +183,7 @@ def test_parts_along_two_axes_are_put_together(dumps: Path) -> None:
         ("epsilon", "tensor_parallel-1", ["`1.norm/native_layer_norm`", "rank 1 computes another value"]),
         ("epsilon", "tensor_parallel-2", ["`1.norm/native_layer_norm`", "rank 1 computes another value"]),
         ("mask", "context_parallel-1", ["aten_masked_fill_Scalar", "in the part of rank 1"]),
+        ("sum", "data_parallel-1", ["what the ranks make of their values together differs: golden's times 2"]),
         # Rank 1 divides twice, and masks the second result.
         ("scale", "context_parallel-1", ["aten_masked_fill_Scalar", "input.0 in the part of rank 1"]),
     ],

@@ -4,6 +4,7 @@
 //! with the partner of the source, the operator reads another value than golden's operator.
 
 mod before_output;
+mod detached;
 mod hidden_order;
 mod inner_readers;
 mod nearness;
@@ -70,6 +71,9 @@ pub(super) fn note(comparison: &mut Comparison, sides: MatchedDumps<'_>) {
     edges.leave_absorbed(comparison);
     edges.note_reordered(comparison);
     edges.name_writers(comparison);
+    for parting in &mut comparison.partings {
+        edges.name_detached(parting);
+    }
 }
 
 impl<'a> Edges<'a> {

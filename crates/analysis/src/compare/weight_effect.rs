@@ -6,7 +6,7 @@
 use super::matching::is_view_type;
 use super::result::{
     Cause, Comparison, OperatorName, OperatorResult, PartingOperator, SkipReason, SkipSide,
-    SlotAgreement,
+    SlotAgreement, SlotResult, VerdictLevel,
 };
 
 /// Whether what an operator computes with a weight differs, and what is computed from that agrees.
@@ -14,7 +14,21 @@ pub(super) fn is_made_up_for(operators: &[OperatorResult], reader: usize) -> boo
     computing(operators, reader).into_iter().any(|row| {
         let mut outputs = operators[row].outputs();
         outputs.any(|slot| slot.agreement == Some(SlotAgreement::Downstream))
+            || is_read_alike(operators, row)
     })
+}
+
+/// Whether an operator makes another value, and all that read it read what golden's read: on that
+/// side others come in between, as a normalization that is folded into a weight on this one.
+fn is_read_alike(operators: &[OperatorResult], row: usize) -> bool {
+    let mut readers = readers(operators, row).peekable();
+    let is_read = readers.peek().is_some();
+    operators[row].outputs().any(SlotResult::is_apart)
+        && is_read
+        && readers.all(|reader| {
+            let mut slots = operators[reader].slots.iter();
+            slots.all(|slot| slot.level == VerdictLevel::Pass)
+        })
 }
 
 /// Adds the target's operators that join the result of a weight that differs, and that the golden

@@ -45,6 +45,14 @@ impl PartingPair {
             extra: None,
         }
     }
+
+    /// Operators before which one side has others.
+    fn behind(runs: [usize; 2], extra: ExtraOperators) -> PartingPair {
+        PartingPair {
+            extra: Some(extra),
+            ..PartingPair::new(runs[0], Some(runs[1]), Vec::new())
+        }
+    }
 }
 
 /// Maximum number of weight pairs that are checked for a partial change.
@@ -126,12 +134,11 @@ pub(super) fn frontier(
         if idle.is_none()
             && let Some((runs, extra)) = shifted(values, dumps, [target, golden], is_taken)
         {
-            is_taken[0].insert(runs[0]);
-            is_taken[1].insert(runs[1]);
-            parting.push(PartingPair {
-                extra: Some(extra),
-                ..PartingPair::new(runs[0], Some(runs[1]), Vec::new())
-            });
+            let pair = values.without_effect(dumps, (target, &inputs), &extra);
+            let pair = pair.unwrap_or_else(|| PartingPair::behind(runs, extra));
+            is_taken[0].insert(pair.target);
+            is_taken[1].extend(pair.golden);
+            parting.push(pair);
             continue;
         }
         let culprit = match idle {
@@ -317,6 +324,34 @@ impl ComparedValues {
         handed
             .next()
             .filter(|_| is_one_of(&IDLE_TYPES, &dump.runs[run]))
+    }
+
+    /// The target's operator of the type of one that it seems to lack, if it hands on one of the
+    /// values that are read: a weight of ones, say, makes a multiplication have no effect.
+    fn without_effect(
+        &self,
+        dumps: [&ComparedDump; 2],
+        (reader, inputs): (usize, &[ValueIndex]),
+        extra: &ExtraOperators,
+    ) -> Option<PartingPair> {
+        let (1, &[golden]) = (extra.side, &extra.runs[..]) else {
+            return None;
+        };
+        let own = &self.sides[0];
+        let runs = own.outputs.iter().filter(|(run, outputs)| {
+            let mut outputs = outputs.iter();
+            **run < reader
+                && is_same_type(&dumps[0].runs[**run], &dumps[1].runs[golden])
+                && outputs.any(|value| inputs.contains(value) && own.reads(**run, *value))
+        });
+        let target = runs
+            .map(|(&run, _)| run)
+            .max()
+            .filter(|_| extra.side == 1)?;
+        Some(PartingPair {
+            is_learned: true,
+            ..PartingPair::new(target, Some(golden), Vec::new())
+        })
     }
 
     /// The operator that computes with the value that an operator passes on in another shape, or

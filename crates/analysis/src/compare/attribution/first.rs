@@ -456,7 +456,23 @@ impl FaultSearch<'_> {
             {
                 (Cause::Unknown, nearest())
             }
+            // Tensors of two shapes have no numbers that tell where they come from.
+            [None, None] if slot.evidence == Evidence::Shape && self.is_made(operator, slot) => {
+                (Cause::Unknown, nearest())
+            }
             [None, None] => (Cause::Outside, Vec::new()),
         }
+    }
+
+    /// Whether a graph lists the operator among the readers of an output of the input's shape.
+    fn is_made(&self, operator: &OperatorResult, slot: &SlotResult) -> bool {
+        self.is_fed[operator.index]
+            && self.comparison.operators.iter().any(|maker| {
+                let mut made = maker.readers.iter();
+                made.any(|&[k, reader]| {
+                    let output = maker.slots.get(k).map(|output| &output.target.shape);
+                    reader == operator.index && output == Some(&slot.target.shape)
+                })
+            })
     }
 }

@@ -66,7 +66,9 @@ fn before_output(
     if members.iter().all(Vec::is_empty) {
         return None;
     }
-    edges.region(operator, &edges.without_variants(members))
+    let mut region = edges.region(operator, &edges.without_variants(members))?;
+    edges.name_detached(&mut region);
+    Some(region)
 }
 
 impl Edges<'_> {

@@ -15,6 +15,8 @@ use crate::compare::side::ComparedDump;
 
 /// The phase whose operators are meant.
 const PHASE: &str = "optimizer";
+/// The phase before the updates of an optimizer that a program has written itself.
+const BEFORE: &str = "backward";
 
 /// Operators of one type that update one parameter, in the order of execution.
 type Updates<'a> = BTreeMap<(String, &'a str), Vec<usize>>;
@@ -41,7 +43,17 @@ pub(super) fn equal(board: &mut Board<'_>, scope: &PlaceScope) {
 
 fn updates<'a>(dump: &'a ComparedDump, runs: &[usize]) -> Updates<'a> {
     let mut updates = Updates::new();
-    for (run, parameter) in updated_parameters(dump, runs) {
+    let is_told = runs.iter().any(|&run| dump.phase_of(run) == Some(PHASE));
+    let updated = if is_told {
+        updated_parameters(dump, runs)
+    } else {
+        // Nothing tells the updates of a program's own optimizer from its forward pass.
+        let last = runs
+            .iter()
+            .rposition(|&run| dump.phase_of(run) == Some(BEFORE));
+        owned(dump, last.map_or(&[], |last| &runs[last + 1..]))
+    };
+    for (run, parameter) in updated {
         let key = (parameter, dump.runs[run].op_type.as_str());
         updates.entry(key).or_default().push(run);
     }
@@ -54,15 +66,20 @@ pub(crate) fn updated_parameters(dump: &ComparedDump, runs: &[usize]) -> Vec<(us
     let runs: Vec<usize> = runs
         .filter(|&run| dump.phase_of(run) == Some(PHASE))
         .collect();
-    let groups = connected(dump, &runs);
+    owned(dump, &runs)
+}
+
+/// The one parameter that each execution and those connected with it belong to.
+fn owned(dump: &ComparedDump, runs: &[usize]) -> Vec<(usize, String)> {
+    let groups = connected(dump, runs);
     let mut names: HashMap<usize, Vec<String>> = HashMap::new();
-    for &run in &runs {
+    for &run in runs {
         let inputs = inputs(dump, run).filter_map(|slot| dump.parameter_of(slot));
         names.entry(groups[&run]).or_default().extend(inputs);
     }
-    let owned = runs.into_iter().filter_map(|run| {
-        let parameter = names.get(&groups[&run]).and_then(|names| owner(names))?;
-        Some((run, parameter.to_owned()))
+    let owned = runs.iter().filter_map(|run| {
+        let parameter = names.get(&groups[run]).and_then(|names| owner(names))?;
+        Some((*run, parameter.to_owned()))
     });
     owned.collect()
 }

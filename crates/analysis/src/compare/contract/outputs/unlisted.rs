@@ -96,6 +96,10 @@ impl OutputSearch<'_> {
         output: &ModelOutput,
         places: [&ModelPlace<'_>; 2],
     ) -> Option<ModelOutput> {
+        // The program's tensors are read on, whatever their place among unread values is.
+        if output.is_updated {
+            return None;
+        }
         let mut outputs = places[0].outputs.iter();
         let is_output = outputs.any(|output| output.slot == Some(partner));
         let other = self.at_same_position(output, Party::Golden, places)?;

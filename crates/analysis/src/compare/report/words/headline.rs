@@ -9,7 +9,7 @@ use opscope_store::record::SlotSide;
 use crate::compare::attribution::kinds::{is_in_place, plain_type};
 use crate::compare::result::{
     AttributeDifference, Cause, Certainty, Comparison, Conclusion, DivergencePoint, Evidence,
-    NarrowOperator, OperatorName, OperatorResult, PartingOperator, QuantisedLoss, SkipReason,
+    NarrowOperator, OperatorName, OperatorResult, PartingOperator, QuantisedLoss, Skip, SkipReason,
     SkipSide, SlotAgreement, SlotResult, Suspect, WiringChange,
 };
 
@@ -101,7 +101,8 @@ fn first_difference(comparison: &Comparison) -> Option<(&'static str, String)> {
     let before_output = comparison.contract.before_output.as_deref();
     let mut partings = before_output.into_iter().chain(&comparison.partings);
     let parting = partings.find(|at| at.operator == divergence.operator);
-    let why = parting.and_then(parting_words).map(str::to_owned);
+    let joined = || parting.and_then(|parting| joined_ranks(comparison, parting, operator));
+    let why = joined().or_else(|| parting.and_then(parting_words).map(str::to_owned));
     let why = why.unwrap_or_else(|| why_first(comparison, divergence, slot));
     let why = match parting {
         None => why + &suspects(divergence),
@@ -222,7 +223,8 @@ fn why_first(
             "it reads what the golden side has, and no operator there gives its result".to_owned()
         }
         (Cause::Own, _) if comparison.summary.certainty == Some(Certainty::Measured) => {
-            "its inputs are the same bit for bit".to_owned()
+            let is_same = || "its inputs are the same bit for bit".to_owned();
+            lacking_input(comparison, point).unwrap_or_else(is_same)
         }
         (Cause::Unknown, _) => {
             let operator = comparison.operators.get(point.operator);
@@ -240,6 +242,45 @@ fn why_first(
         }
         _ => cause_words(cause).to_owned(),
     }
+}
+
+/// The input that one side's operator reads and the other's does not, in words: a mask, say.
+fn lacking_input(comparison: &Comparison, point: &DivergencePoint) -> Option<String> {
+    let operator = comparison.operators.get(point.operator)?;
+    let skips = comparison.skips.iter();
+    let mut lacking = skips.filter(|skip| {
+        let mut names = operator.target.iter().chain(&operator.golden);
+        skip.reason == SkipReason::MissingSlot
+            && names.any(|name| skip.operator.as_ref() == Some(name))
+    });
+    let slot = |skip: &Skip| skip.slot.filter(|slot| slot.side == SlotSide::Input);
+    let (skip, slot) = lacking.find_map(|skip| Some((skip, slot(skip)?)))?;
+    point.name.is_none().then(|| match skip.side {
+        SkipSide::Golden => format!("golden's also reads an {slot}, which this one does not"),
+        _ => format!("it also reads an {slot}, which golden's does not"),
+    })
+}
+
+/// That ranks combine their values to another one than that of one process, which has no operator
+/// for it, in words.
+fn joined_ranks(
+    comparison: &Comparison,
+    parting: &PartingOperator,
+    operator: &OperatorResult,
+) -> Option<String> {
+    let mut skips = comparison.skips.iter();
+    let is_collective = skips.any(|skip| {
+        let name = skip.operator.as_ref();
+        skip.reason == SkipReason::Collective
+            && name.is_some_and(|name| {
+                name.op_name == parting.name.op_name && name.step == parting.name.step
+            })
+    });
+    let change = operator.inputs().find_map(changes::change);
+    let change = change.as_deref().and_then(|change| change.split_once(": "));
+    let change = change.map_or(String::new(), |(_, change)| format!(": {change}"));
+    (is_collective && parting.change == Some(WiringChange::Inserted))
+        .then(|| format!("what the ranks make of their values together differs{change}"))
 }
 
 /// The rank that has another value than the others, if it is one.
