@@ -426,22 +426,22 @@ impl TerminalReport<'_> {
         let line = format!("not compared: {}{allowed}", reasons.join(", "));
         self.put(&mut text, &line);
         let contract = &self.comparison.contract;
-        // Where the outputs agree, unmatched operators do not matter.
-        if contract.is_known() && contract.conclusion.is_good() {
-            return Some(text);
-        }
+        // Where the outputs agree, unmatched operators do not matter: one is an example.
+        let is_good = contract.is_known() && contract.conclusion.is_good();
+        let n_shown = if is_good { 1 } else { self.top };
         // Unexpected skips come first.
         let shown: Vec<&Skip> = skips
             .iter()
             .filter(|skip| !skip.is_allowed)
-            .take(self.top)
+            .take(n_shown)
             .collect();
         for skip in &shown {
             let skip = words::plain(&words::skip(skip, self.places));
-            self.put(&mut text, &format!("  {skip}"));
+            let lead = if is_good { "for instance " } else { "" };
+            self.put(&mut text, &format!("  {lead}{skip}"));
         }
         let n_open = skips.len() - n_allowed;
-        if n_open > shown.len() {
+        if n_open > shown.len() && !is_good {
             let _ = writeln!(text, "  showing {} of {n_open}", shown.len());
         }
         Some(text)
