@@ -1,4 +1,4 @@
-//! What counts as agreeing where the target is quantised, and all of its values differ.
+//! Which values count as agreeing where the target is quantised, and all of its values differ.
 
 use super::Edges;
 use crate::compare::attribution::distance::slot_distance;
