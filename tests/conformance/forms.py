@@ -21,7 +21,7 @@ CONSTANTS = "constants"
 ONE_CONSTANT = "one constant"
 TITLES = [OPEN, COMPUTED, SLICED, CONSTANTS, ONE_CONSTANT]
 
-# The opset of models that have no standard operators of their own.
+# The opset of models without standard operators.
 DEFAULT_OPSET = 13
 # The first opset with `Where`, and the first one where `Slice` reads where to cut.
 WHERE_OPSET, SLICE_OPSET = 9, 10

@@ -158,7 +158,7 @@ class _Reference:
         return {name: scope.values[name] for name in _free_names(body) if name not in scope.constants}
 
     def model(self, body: onnx.GraphProto, scope: Scope, own: Mapping[str, Any]) -> onnx.ModelProto:
-        """A graph as a model. Weights from around it stay weights, which kernels may treat in a way of their own."""
+        """A graph as a model. Weights from around it stay weights, which kernels may treat in another way."""
         graph = onnx.GraphProto()
         graph.CopyFrom(body)
         arrays = dict(own) | self.captured(body, scope)

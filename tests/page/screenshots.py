@@ -19,7 +19,7 @@ from onnx import numpy_helper
 from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).parents[2]
-# Behind the folder of the tests of the page, which has a `conftest` of its own.
+# Behind the folder of the tests of the page, which has its own `conftest`.
 sys.path.append(str(ROOT / "tests/e2e"))
 from event_dumps import overflow_dump
 from test_training import network, write_steps

@@ -1,4 +1,4 @@
-"""What a new user does first, each step with its known answer. Prints one JSON object: step -> "ok" or an error.
+"""The first steps of a new user, each with its known answer. Prints one JSON object: step -> "ok" or an error.
 
 usage: first_hour.py OPSCOPE DIGITS WORK; OPSCOPE is the command, DIGITS the folder `examples/digits`, WORK is created.
 """

@@ -215,7 +215,7 @@ impl LastFile {
         let file = opened(&mut self.file, record)?;
         let stored = find_tensor(record, file)?;
         let (dtype, _, n_bytes) = described(file, stored)?;
-        // Elements in memory have no path of their own.
+        // Elements in memory have no path.
         let offset = stored.offset.filter(|_| record.held.is_none());
         let key = offset.map(|offset| NumbersKey {
             offset,

@@ -199,7 +199,7 @@ fn a_file_switches_and_replaces_the_configuration() {
     // A signal has the file read although it did not change.
     running.signal("USR1");
     running.wait_for("the plan is for operators that overflow");
-    // A file of its own, by its path.
+    // Another file, by its path.
     fs::write(
         place.path("conv.json"),
         place.config(&["/conv1/Conv"]).to_string(),

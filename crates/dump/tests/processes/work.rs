@@ -177,7 +177,7 @@ pub(crate) fn record(thread: u64, i: u64) -> Record {
             outputs: vec!["y".into()],
             ..Operator::default()
         }),
-        // Every thread has steps of its own, and ends them.
+        // Every thread has its own steps, and ends them.
         step: thread * 1_000_000 + i / N_STEP_RECORDS,
         timestamp_us: 1_700_000_000_000_000 + i,
         inputs: vec![],

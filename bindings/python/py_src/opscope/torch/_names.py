@@ -16,7 +16,7 @@ _PARAMETER = re.compile(rf"(?:{_MEMBER.pattern})*\._(?:parameters|buffers)\[(?:'
 _TENSORS = re.compile(r"\._(?:parameters|buffers)\[(?:'([^']*)'|\"([^\"]*)\")\]")
 _LOCAL = re.compile(r"^L\[(?:'([^']*)'|\"([^\"]*)\")\]")
 _FRAME = re.compile(r'^\s*File "(.+)", line (\d+), in (.*)$')
-# A wrapper that PyTorch before 2.9 records for a compiled module of its own.
+# The wrapper that PyTorch before 2.9 records for a compiled module of `torch.nn`.
 _WRAPPER = "/torch/_dynamo/external_utils.py"
 # Number of names listed if none is similar.
 _N_SUGGESTIONS_OF_ALL = 8

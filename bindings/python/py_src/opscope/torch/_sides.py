@@ -37,7 +37,7 @@ class Conditions:
     has_gradients: bool
     # For ONNX models.
     engine: str | None = None
-    # The generators that a side begins with, where it has a seed of its own.
+    # The generators that a side begins with, where it has its own seed.
     seeded: dict[str, RandomState] = field(default_factory=dict)
 
     def random_of(self, label: str) -> RandomState:

@@ -356,8 +356,7 @@ impl SideValues {
     ) -> Vec<(usize, Vec<ValueIndex>)> {
         let mut runs: Vec<usize> = self.outputs.keys().copied().collect();
         runs.sort_unstable();
-        // What an operator at which the sides part makes of computed values is not right, though it is
-        // the same everywhere.
+        // Results that a parting operator computes are not right, though they are the same everywhere.
         let mut made: HashSet<ValueIndex> = HashSet::new();
         let parts = runs.into_iter().filter_map(|run| {
             let mut inputs: Vec<ValueIndex> = self

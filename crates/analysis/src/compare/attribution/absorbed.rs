@@ -78,7 +78,7 @@ fn along(operators: &[OperatorResult], readers: &[Readers]) -> Vec<bool> {
                 let known: Vec<usize> = known.map(|&[_, reader]| reader).collect();
                 let goes_on = known.iter().any(|&reader| reader <= i || leads_on[reader]);
                 let grows = known.iter().any(|&reader| is_amplified(&operators[reader]));
-                // What reads it has a partner that reads another value, which shows nothing of it.
+                // Its reader has a partner that reads another value, which shows nothing of it.
                 let is_passed_by = operator.is_certain
                     && result.is_apart()
                     && known

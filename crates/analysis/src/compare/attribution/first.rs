@@ -185,7 +185,7 @@ impl FaultSearch<'_> {
         // beyond them further on.
         let quiet = order.iter().copied().filter(|&i| {
             let mut outputs = operators[i].outputs();
-            // What comes right again further on does not grow.
+            // A difference that comes right again further on does not grow.
             !self.is_absorbed[i]
                 || !outputs.any(|slot| slot.level == VerdictLevel::Fail || slot.agreement.is_some())
         });

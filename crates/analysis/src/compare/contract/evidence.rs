@@ -67,7 +67,7 @@ fn is_of_wires(parting: &PartingOperator, comparison: &Comparison) -> bool {
     let is_quantising = |op_type: &str| ADDED.contains(&op_type) || of_codes(op_type);
     let mut members = std::iter::once(&parting.name).chain(&parting.others);
     match parting.change {
-        // What quantising adds ends in codes or begins with them.
+        // Operators that quantising adds make codes or read them.
         Some(WiringChange::Inserted) => {
             !is_view_type(&parting.name.op_type) && members.all(|name| !of_codes(&name.op_type))
         }

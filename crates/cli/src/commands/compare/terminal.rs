@@ -214,7 +214,7 @@ impl TerminalReport<'_> {
         if !origin.is_empty() {
             self.put(text, &format!("  in {}", origin.join(", ")));
         }
-        // What the headline says already has no line of its own.
+        // No line repeats the headline.
         let verdict = words::verdict(self.comparison);
         let attributes = attributes.iter().map(words::attribute);
         for attribute in attributes.map(|words| words::plain(&words)) {

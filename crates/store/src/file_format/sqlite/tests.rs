@@ -330,7 +330,7 @@ const INTERIOR_KIND: u8 = 0x05;
 
 #[test]
 fn trees_and_chains_end() {
-    // Levels without end, each a page of its own.
+    // Levels without end, each another page.
     let levels = (3..40_u8).map(|child| {
         let mut page = vec![0; 512];
         page[0] = INTERIOR_KIND;

@@ -168,7 +168,7 @@ fn or_one_of(others: &[OperatorName], inside: &str) -> String {
 fn loss_of<'a>(comparison: &'a Comparison, point: &DivergencePoint) -> Option<&'a QuantisedLoss> {
     let loss = comparison.contract.loss.as_deref();
     loss.filter(|loss| {
-        // What a graph says of an operator tells more than distances.
+        // A graph says more about an operator than distances do.
         let is_by_distance = loss.codes.is_some() || point.cause == Cause::Unknown;
         is_by_distance && point.name.as_ref() == Some(&loss.name) && point.slot == loss.slot
     })

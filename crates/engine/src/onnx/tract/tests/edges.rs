@@ -114,7 +114,7 @@ fn a_power_has_the_type_of_its_base() {
     assert!(distance(&values(&outputs[0]), &[9.0, 1.21]) < 1e-6);
 }
 
-/// Initializers of `[0]` and `[-0]`, each through an operator of its own.
+/// Initializers of `[0]` and `[-0]`, each through another operator.
 #[test]
 fn constants_keep_the_sign_of_zero() {
     for (op_type, expected) in [

@@ -51,7 +51,7 @@ fn every_float_output_and_no_other() {
     let outputs = model
         .run_rounded(&x, &rounding(RoundingFormat::Int8))
         .unwrap();
-    // Each has a step of its own, of which its only element is 127.
+    // Each has its own step, of which its only element is 127.
     assert_eq!(values(&outputs[0]), [1.01_f32 / 127.0 * 127.0]);
     assert_eq!(values(&outputs[1]), [127.0]);
     let mut model = load_floats(node("TopK", Vec::new(), 2), 1);
