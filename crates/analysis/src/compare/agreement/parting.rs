@@ -326,8 +326,8 @@ impl ComparedValues {
             .filter(|_| is_one_of(&IDLE_TYPES, &dump.runs[run]))
     }
 
-    /// The target's operator of the type of one that it seems to lack, if it hands on one of the
-    /// values that are read: a weight of ones, say, makes a multiplication have no effect.
+    /// The target's operator of the type of one that it seems to lack, if its output is an input of
+    /// its own that `reader` reads: multiplied by a weight of ones, for example.
     fn without_effect(
         &self,
         dumps: [&ComparedDump; 2],
@@ -344,10 +344,7 @@ impl ComparedValues {
                 && is_same_type(&dumps[0].runs[**run], &dumps[1].runs[golden])
                 && outputs.any(|value| inputs.contains(value) && own.reads(**run, *value))
         });
-        let target = runs
-            .map(|(&run, _)| run)
-            .max()
-            .filter(|_| extra.side == 1)?;
+        let target = runs.map(|(&run, _)| run).max()?;
         Some(PartingPair {
             is_learned: true,
             ..PartingPair::new(target, Some(golden), Vec::new())

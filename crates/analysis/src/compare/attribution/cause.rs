@@ -159,8 +159,7 @@ pub(super) fn makers_of_unshown(comparison: &Comparison) -> Vec<Option<Vec<&Slot
 }
 
 /// The cause, if any output is apart. `makers` are the outputs that it reads where golden shows no
-/// inputs. `source` returns the source of an input, by its position
-/// among the slots.
+/// inputs. `source` returns the source of an input, by its position among the slots.
 pub(super) fn find_cause(
     operator: &OperatorResult,
     has_hidden: bool,
