@@ -179,7 +179,7 @@ def test_a_write_to_another_place_is_named(tmp_path: Path, tool: Binary, data: s
     code, report, result = compare(tool, *paths)
     assert code == FAILED
     # The reader of the cache is innocent, and the cache is no weight.
-    assert "argument.2 is 4 here, 3 on the golden side" in report, report
+    assert "start (argument.2) is 4 here, 3 on the golden side" in report, report
     assert "the weight" not in report
     assert result["summary"]["certainty"] == ("measured" if data == "tensor" else "likely")
 

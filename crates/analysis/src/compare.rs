@@ -20,6 +20,7 @@
 
 mod agreement;
 mod allow;
+mod argument_names;
 mod attributes_across;
 pub mod attribution;
 mod certainty;

@@ -102,6 +102,7 @@ pub(super) fn across_frameworks(
         let is_same = (t - g).abs() <= SAME_NUMBER * t.abs().max(g.abs());
         (!is_same).then(|| AttributeDifference {
             name: name.to_owned(),
+            argument: None,
             target: Some(target.to_owned()),
             golden: Some(golden.to_owned()),
         })

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::argument_names::argument_name;
 use super::attributes_across::across_frameworks;
 use super::matching::MatchedDumps;
 use super::result::{AttributeDifference, Comparison, Evidence, OperatorName, WiringChange};
@@ -135,8 +136,13 @@ pub(super) fn differing_attributes(
         let known = [0, 1].map(|i| &dumps[i].runs[runs[i]]);
         return across_frameworks(known, [&target, &golden], is_torch);
     }
-    if dumps[0].runs[runs[0]].op_type != dumps[1].runs[runs[1]].op_type {
+    let op_type = &dumps[0].runs[runs[0]].op_type;
+    if *op_type != dumps[1].runs[runs[1]].op_type {
         return Vec::new();
     }
-    AttributeDifference::between(&target, &golden)
+    let mut found = AttributeDifference::between(&target, &golden);
+    for difference in &mut found {
+        difference.argument = argument_name(op_type, &difference.name).map(Into::into);
+    }
+    found
 }

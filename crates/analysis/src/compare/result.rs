@@ -180,6 +180,9 @@ pub struct OperatorResult {
 pub struct AttributeDifference {
     /// Its name.
     pub name: String,
+    /// The argument that a name such as `argument.4` numbers, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub argument: Option<String>,
     /// The target's value.
     pub target: Option<String>,
     /// The golden side's value.
@@ -198,6 +201,7 @@ impl AttributeDifference {
             .filter(|name| target.get(name) != golden.get(name))
             .map(|name| AttributeDifference {
                 name: name.to_owned(),
+                argument: None,
                 target: target.get(name).map(|text| (*text).to_owned()),
                 golden: golden.get(name).map(|text| (*text).to_owned()),
             })

@@ -61,6 +61,7 @@ pub(super) fn find(
 fn as_difference((name, [target, golden]): (String, [Option<String>; 2])) -> AttributeDifference {
     AttributeDifference {
         name,
+        argument: None,
         target,
         golden,
     }
@@ -212,6 +213,7 @@ fn add_part(cause: &mut HealedCause, part: &DifferentPart) {
             golden,
         } => cause.attributes.push(AttributeDifference {
             name,
+            argument: None,
             target,
             golden,
         }),
