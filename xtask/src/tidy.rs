@@ -21,6 +21,10 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("opscope-overflow", &["tensor", "store"]),
     ("opscope-capture", &["tensor", "store", "overflow"]),
     ("opscope-analysis", &["tensor", "store", "overflow"]),
+    (
+        "opscope-ranks",
+        &["tensor", "store", "analysis"],
+    ),
     ("opscope-msaccucmp", &["tensor", "store", "analysis"]),
     ("opscope-view", &["tensor", "store", "analysis"]),
     ("opscope-config", &["tensor", "store", "capture"]),

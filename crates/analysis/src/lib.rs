@@ -17,7 +17,6 @@ pub mod mindspore;
 pub mod names;
 pub mod overflow;
 pub mod overview;
-pub mod ranks;
 mod read;
 pub mod scalars;
 mod shard;

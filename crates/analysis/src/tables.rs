@@ -34,6 +34,7 @@ use crate::job;
 
 pub use compared::{COMPARE_TABLE, ComparePart, has_comparisons};
 pub use ranges::{PartRange, PartRanges, RangeComparison, RangeCondition};
+pub use rows::statistics_of;
 pub use run_names::run_names;
 pub use tensor_rows::{PartOfRows, TensorRows};
 pub use views::{FUNCTIONS, NamedQuery, VIEWS, write_views};

@@ -257,7 +257,7 @@ fn describe(row: &mut SlotRow, slot: &ExecutionSlot, root: &Path) {
 ///
 /// If the dump does not count NaN and infinities, they are inferred from other statistics: counts
 /// are 0 if all elements must be finite, and at least 1 if some must be NaN or infinite.
-pub(crate) fn statistics_of(slot: &ExecutionSlot) -> StatisticsCells {
+pub fn statistics_of(slot: &ExecutionSlot) -> StatisticsCells {
     if let Some(cells) = slot.statistics.numbers() {
         return cells;
     }

@@ -8,8 +8,8 @@ use opscope_analysis::convert::{self, ConvertedForm};
 use opscope_analysis::default_jobs;
 use opscope_analysis::describe::{self, TensorDescription};
 use opscope_analysis::overflow::{self, ExportedFiles, OperatorDump, OverflowReport, OverflowScan};
-use opscope_analysis::ranks::overflow_order::{OverflowOrder, order_overflows};
-use opscope_analysis::ranks::run::RankedRun;
+use opscope_ranks::overflow_order::{OverflowOrder, order_overflows};
+use opscope_ranks::run::RankedRun;
 use serde_json::{Value, json};
 
 use super::show::{finding_json, tensor_json, tensor_table, time};

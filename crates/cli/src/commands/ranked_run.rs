@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use opscope_analysis::compare::result::OperatorName;
 use opscope_analysis::lost::lost_tensors;
-use opscope_analysis::ranks::meetings::Meeting;
-use opscope_analysis::ranks::run::{RankedRun, RankedRunError};
+use opscope_ranks::meetings::Meeting;
+use opscope_ranks::run::{RankedRun, RankedRunError};
 use opscope_store::record::parallel::{Collective, CollectiveKind};
 use opscope_view::OperatorFinding;
 

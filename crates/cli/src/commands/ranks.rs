@@ -4,15 +4,15 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use opscope_analysis::default_jobs;
-use opscope_analysis::ranks::finding::{
+use opscope_ranks::finding::{
     DivergenceEvidence, DivergenceFinding, DivergenceKind, DriftedParameter, RankDivergences,
 };
-use opscope_analysis::ranks::meetings::Desync;
-use opscope_analysis::ranks::restart::{
+use opscope_ranks::meetings::Desync;
+use opscope_ranks::restart::{
     self, RestartComparison, RestartDifference, RestartDifferenceKind,
 };
-use opscope_analysis::ranks::run::RankedRun;
-use opscope_analysis::ranks::{divergence, document};
+use opscope_ranks::run::RankedRun;
+use opscope_ranks::{divergence, document};
 use serde_json::json;
 
 use crate::commands::ranked_run::{

@@ -11,9 +11,9 @@ use super::finding::{
     minority,
 };
 use super::run::RankedRun;
-use crate::compare::result::SlotKey;
-use crate::compare::side::{ExecutionSlot, SlotRef};
-use crate::tables::rows::statistics_of;
+use opscope_analysis::compare::result::SlotKey;
+use opscope_analysis::compare::side::{ExecutionSlot, SlotRef};
+use opscope_analysis::tables::statistics_of;
 
 /// Substrings of operator types whose results may depend on the rank without an input that shows
 /// it: they slice, fill, or draw random values.

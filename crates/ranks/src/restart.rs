@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use opscope_store::record::SlotSide;
 
 use super::run::RankedRun;
-use crate::compare::result::SlotKey;
+use opscope_analysis::compare::result::SlotKey;
 
 /// The comparison of two runs.
 #[derive(Debug, Default)]

@@ -14,8 +14,8 @@ use opscope_tensor::{DType, Numbers, largest_finite};
 use super::content::{ContentMark, MarkKind};
 use super::meetings::{Meeting, MeetingCall};
 use super::run::RankedRun;
-use crate::compare::side::ExecutionSlot;
-use crate::elements::{ElementsAccess, NumpyArray};
+use opscope_analysis::compare::side::ExecutionSlot;
+use opscope_analysis::elements::{ElementsAccess, NumpyArray};
 
 /// How a rank's result compares with the recomputed one.
 #[derive(Clone, Debug, PartialEq)]

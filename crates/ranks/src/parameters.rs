@@ -16,8 +16,8 @@ use super::finding::{
 };
 use super::replicas::{TensorCandidate, unexplained};
 use super::run::RankedRun;
-use crate::compare::side::SlotRef;
-use crate::tables::rows::statistics_of;
+use opscope_analysis::compare::side::SlotRef;
+use opscope_analysis::tables::statistics_of;
 
 /// The phase in which parameters are updated.
 const OPTIMIZER: &str = "optimizer";

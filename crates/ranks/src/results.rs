@@ -13,8 +13,8 @@ use super::finding::{
 use super::meetings::{GroupSource, Meeting, MeetingCall};
 use super::recomputed::{self, MeetingFits, ResultFit};
 use super::run::RankedRun;
-use crate::compare::result::SlotKey;
-use crate::job;
+use opscope_analysis::compare::result::SlotKey;
+use opscope_analysis::job;
 
 /// How often results of one operator type are right. A type with mostly wrong results was captured
 /// before it finished, as asynchronous calls are, or is not the collective that it seems.

@@ -11,7 +11,7 @@ use opscope_store::record::parallel::CollectiveKind;
 
 use super::content::mark_of_outputs;
 use super::sequence::Call;
-use crate::compare::side::ComparedDump;
+use opscope_analysis::compare::side::ComparedDump;
 
 /// Groups of ranks, each in ascending order.
 type Partition = BTreeSet<Vec<u32>>;

@@ -1,7 +1,7 @@
 //! Findings about ranks that should agree.
 
 use super::recomputed::ResultDifference;
-use crate::compare::result::SlotKey;
+use opscope_analysis::compare::result::SlotKey;
 
 /// Findings in a run, and how much was checked.
 #[derive(Debug, Default)]

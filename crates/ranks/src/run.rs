@@ -11,8 +11,8 @@ use super::content::ContentMarks;
 use super::meetings::Meetings;
 use super::order::RankOrder;
 use super::sequence::{RankPlace, RankSequence, rank, sequences};
-use crate::compare::side::ComparedDump;
-use crate::read_dump;
+use opscope_analysis::compare::side::ComparedDump;
+use opscope_analysis::read_dump;
 
 /// A run of several ranks.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use super::recomputed::{MeetingFits, ResultFit};
 use super::replicas;
 use super::results;
 use super::run::RankedRun;
-use crate::compare::side::SlotRef;
+use opscope_analysis::compare::side::SlotRef;
 
 /// Equal results of a type of collective that its readers must confirm before one exception counts.
 const N_CONFIRMED_MIN: usize = 4;

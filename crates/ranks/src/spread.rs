@@ -13,7 +13,7 @@ use super::meetings::{Meeting, MeetingCall};
 use super::recomputed::{self, ResultFit};
 use super::run::RankedRun;
 use super::sequence::RankPlace;
-use crate::survey::{DumpSurvey, SpreadRole, non_finite, survey};
+use opscope_analysis::survey::{DumpSurvey, SpreadRole, non_finite, survey};
 
 /// Maximum number of origins that are sorted and traced; the first ones are chosen.
 const N_FOLLOWED_MAX: usize = 256;

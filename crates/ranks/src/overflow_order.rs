@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::run::RankedRun;
-use crate::overflow::{OverflowReport, OverflowScan};
+use opscope_analysis::overflow::{OverflowReport, OverflowScan};
 
 /// The ranks that overflowed, and their order.
 #[derive(Debug, Default)]

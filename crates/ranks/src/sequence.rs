@@ -6,7 +6,7 @@ use std::sync::Arc;
 use opscope_store::reader::ExecutionKind;
 use opscope_store::record::parallel::CollectiveKind;
 
-use crate::compare::side::{ComparedDump, OperatorExecution};
+use opscope_analysis::compare::side::{ComparedDump, OperatorExecution};
 
 /// The executions of a rank.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use opscope_store::record::parallel::CollectiveKind;
 use super::collective_type::kind_of_type;
 use super::groups;
 use super::sequence::{Call, RankPlace, RankSequence};
-use crate::compare::side::{ComparedDump, OperatorExecution};
+use opscope_analysis::compare::side::{ComparedDump, OperatorExecution};
 
 /// The collectives of a run.
 #[derive(Debug, Default)]
