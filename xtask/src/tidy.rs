@@ -16,15 +16,16 @@ use crate::style::StyleCounts;
 /// them may depend on any.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("opscope-tensor", &[]),
+    ("opscope-difference", &["tensor"]),
     ("opscope-store", &["tensor"]),
     ("opscope-remote", &["tensor", "store"]),
     ("opscope-overflow", &["tensor", "store"]),
     ("opscope-capture", &["tensor", "store", "overflow"]),
-    ("opscope-analysis", &["tensor", "store", "overflow"]),
     (
-        "opscope-ranks",
-        &["tensor", "store", "analysis"],
+        "opscope-analysis",
+        &["tensor", "difference", "store", "overflow"],
     ),
+    ("opscope-ranks", &["tensor", "store", "analysis"]),
     ("opscope-msaccucmp", &["tensor", "store", "analysis"]),
     ("opscope-view", &["tensor", "store", "analysis"]),
     ("opscope-config", &["tensor", "store", "capture"]),

@@ -6,7 +6,7 @@
 //! | [`matching`] | which operator and slot of one side is which of the other |
 //! | [`measure`] | the numbers of every pair of slots |
 //! | `agreement` | values that are on the other side under another operator |
-//! | `change` | what the difference between two tensors is, as one operation |
+//! | [`opscope_difference`] | metrics, and the difference of two tensors as one operation |
 //! | [`verdict`] | what the numbers mean |
 //! | `contract` | inputs, outputs and weights of both models, which decide the verdict |
 //! | [`replay`] | an operator that was run again from its inputs: its own error |
@@ -24,7 +24,6 @@ mod argument_names;
 mod attributes_across;
 pub mod attribution;
 mod certainty;
-mod change;
 mod contract;
 mod coverage;
 mod differing;
@@ -39,14 +38,10 @@ mod locate;
 mod lost_tensors;
 pub mod matching;
 pub mod measure;
-mod metric;
-mod metrics;
 mod nearest;
 mod noise;
-mod number;
 mod parameters;
 pub mod parts;
-mod party;
 mod program_names;
 mod rank_local;
 pub mod replay;
@@ -70,6 +65,8 @@ mod verdict_options;
 mod weight_effect;
 mod weight_reads;
 pub mod whole;
+
+use opscope_difference::{change, metric, metrics, number, party};
 
 pub use allow::SkipPattern;
 pub use selection::Selection;

@@ -165,8 +165,8 @@ mod tests {
 
     use opscope_store::record::parallel::Collective;
 
-    use opscope_analysis::compare::side::{ComparedDump, OperatorExecution, RunPlace};
     use crate::run::RankedRun;
+    use opscope_analysis::compare::side::{ComparedDump, OperatorExecution, RunPlace};
 
     /// Builds a run from the operators of each rank: collectives with the ranks of their group
     /// after `@`, and names of other operators.

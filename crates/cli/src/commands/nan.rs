@@ -5,12 +5,10 @@ use std::path::PathBuf;
 
 use opscope_analysis::lost::lost_tensors;
 use opscope_analysis::overflow::needed;
+use opscope_analysis::{default_jobs, overflow_words};
 use opscope_ranks::document;
 use opscope_ranks::run::RankedRun;
-use opscope_ranks::spread::{
-    FirstOrigin, NonFiniteOrigin, NonFiniteSpread, OriginCause, trace,
-};
-use opscope_analysis::{default_jobs, overflow_words};
+use opscope_ranks::spread::{FirstOrigin, NonFiniteOrigin, NonFiniteSpread, OriginCause, trace};
 use opscope_store::record::SlotSide;
 use opscope_tensor::DType;
 use serde_json::json;

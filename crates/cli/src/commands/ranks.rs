@@ -8,9 +8,7 @@ use opscope_ranks::finding::{
     DivergenceEvidence, DivergenceFinding, DivergenceKind, DriftedParameter, RankDivergences,
 };
 use opscope_ranks::meetings::Desync;
-use opscope_ranks::restart::{
-    self, RestartComparison, RestartDifference, RestartDifferenceKind,
-};
+use opscope_ranks::restart::{self, RestartComparison, RestartDifference, RestartDifferenceKind};
 use opscope_ranks::run::RankedRun;
 use opscope_ranks::{divergence, document};
 use serde_json::json;

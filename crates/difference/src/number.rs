@@ -10,7 +10,8 @@ enum JsonNumber {
     Text(String),
 }
 
-pub(crate) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
+/// Writes a number, or the text `nan`, `inf` or `-inf`.
+pub fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::Error> {
     match value {
         value if value.is_nan() => to.serialize_str("nan"),
         value if value.is_infinite() && *value > 0.0 => to.serialize_str("inf"),
@@ -19,7 +20,8 @@ pub(crate) fn serialize<S: Serializer>(value: &f64, to: S) -> Result<S::Ok, S::E
     }
 }
 
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+/// Reads a number or one of these texts; other texts are an error.
+pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     match JsonNumber::deserialize(from)? {
         JsonNumber::Finite(value) => Ok(value),
         JsonNumber::Text(text) => match text.as_str() {

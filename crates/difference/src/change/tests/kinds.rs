@@ -1,7 +1,7 @@
 //! Each operation is recognised, whatever the shape and dtype.
 
 use super::*;
-use crate::compare::change::bounds;
+use crate::change::bounds;
 
 const DTYPES: [DType; 2] = [DType::F32, DType::F16];
 const SHAPES: [&[usize]; 8] = [

@@ -22,7 +22,7 @@ const N_DISTINCT_MAX: usize = 4;
 
 /// One side's elements in row-major order, read as `f64`.
 #[derive(Clone, Debug)]
-pub(crate) struct ComparedElements<'a> {
+pub struct ComparedElements<'a> {
     numbers: ElementNumbers<'a>,
     shape: Vec<usize>,
     dtype: DType,
@@ -37,7 +37,7 @@ enum ElementNumbers<'a> {
 impl<'a> ComparedElements<'a> {
     /// Decoded elements; `dtype` is the one before decoding. `None` if their number does not match
     /// the shape.
-    pub(crate) fn stored(
+    pub fn stored(
         numbers: Numbers<'a>,
         shape: &[usize],
         dtype: DType,
@@ -73,7 +73,7 @@ impl<'a> ComparedElements<'a> {
     }
 
     /// Whether the tensor has enough distinct elements to be recognizable.
-    pub(crate) fn is_distinctive(&self) -> bool {
+    pub fn is_distinctive(&self) -> bool {
         let mut distinct: Vec<u64> = Vec::new();
         for i in 0..self.len() {
             let element = self.at(i).to_bits();
@@ -88,7 +88,7 @@ impl<'a> ComparedElements<'a> {
     }
 
     /// Whether another tensor has the same elements in memory order.
-    pub(crate) fn has_elements_of(&self, other: &ComparedElements<'_>) -> bool {
+    pub fn has_elements_of(&self, other: &ComparedElements<'_>) -> bool {
         self.len() == other.len() && (0..self.len()).all(|i| self.at(i) == other.at(i))
     }
 

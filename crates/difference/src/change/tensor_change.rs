@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::compare::number;
+use crate::number;
 
 /// An operation that turns golden's tensor into the target's. Axes and indices count from 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -92,7 +92,7 @@ impl From<Vec<(MetricId, f64)>> for Metrics {
 impl Metrics {
     /// The same, in memory that they share with equal ones of this thread. Those that another
     /// thread made share no memory with them before.
-    pub(super) fn shared(self) -> Metrics {
+    pub fn shared(self) -> Metrics {
         let Some(new) = self.0 else {
             return self;
         };

@@ -28,14 +28,14 @@ mod rounding;
 mod slices;
 mod tensor_change;
 
-pub(super) use self::elements::ComparedElements;
+pub use self::elements::ComparedElements;
 use self::elements::ElementPair;
 pub use self::tensor_change::{
     AxisPart, ElementFunction, RoundedFormat, RoundingMode, TensorChange,
 };
 
 /// Maximum number of elements of an examined tensor. Larger tensors get no explanation.
-pub(super) const N_ELEMENTS_MAX: usize = 1 << 26;
+pub const N_ELEMENTS_MAX: usize = 1 << 26;
 /// Golden tensors with fewer distinct elements fit several operations by chance.
 const N_DISTINCT_MIN: usize = 4;
 
@@ -45,7 +45,7 @@ const N_DISTINCT_MIN: usize = 4;
 /// `None` for tensors that are equal or differ by no more than rounding, for those without elements
 /// or with more than [`N_ELEMENTS_MAX`], and where no single operation explains the difference. NaN
 /// equals NaN.
-pub(super) fn explain(
+pub fn explain(
     target: &ComparedElements<'_>,
     golden: &ComparedElements<'_>,
     tolerance: f64,
