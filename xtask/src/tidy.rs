@@ -26,6 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         &["tensor", "difference", "store", "overflow"],
     ),
     ("opscope-ranks", &["tensor", "store", "analysis"]),
+    ("opscope-tables", &["tensor", "store", "analysis"]),
     ("opscope-msaccucmp", &["tensor", "store", "analysis"]),
     ("opscope-view", &["tensor", "store", "analysis"]),
     ("opscope-config", &["tensor", "store", "capture"]),

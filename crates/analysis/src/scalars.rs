@@ -10,7 +10,7 @@ use opscope_tensor::{DType, Numbers};
 
 use crate::compare::side::{ComparedDump, ExecutionSlot};
 use crate::elements::LastFile;
-use crate::tables::rows::statistics_of;
+use crate::statistics_of;
 
 /// Titles of the minimum and the maximum, which equal the value of a single element.
 const EXTREMES: [[&str; 2]; 2] = [["min value", "min"], ["max value", "max"]];

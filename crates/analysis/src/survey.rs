@@ -12,7 +12,7 @@ use opscope_tensor::{DType, Numbers, largest_finite};
 use crate::compare::side::{ComparedDump, ExecutionSlot};
 use crate::elements::{ElementsAccess, LastFile, NumpyArray};
 use crate::error_chain::chain;
-use crate::tables::rows::{has_counts, statistics_of};
+use crate::slot_statistics::{has_counts, statistics_of};
 
 pub use kept::{keep, kept};
 pub use progress::SurveyProgress;

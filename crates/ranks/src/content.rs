@@ -6,8 +6,8 @@ use opscope_tensor::digest::{xxh3_128, xxh3_128_parts};
 use opscope_analysis::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution};
 use opscope_analysis::elements::LastFile;
 use opscope_analysis::job;
+use opscope_analysis::statistics_of;
 use opscope_analysis::survey::non_finite;
-use opscope_analysis::tables::statistics_of;
 
 /// Column titles of digests, in lower case.
 const DIGESTS: [&str; 5] = ["xxh3", "sha1", "md5", "crc-32", "crc32"];

@@ -17,7 +17,7 @@ use super::finding::{
 use super::replicas::{TensorCandidate, unexplained};
 use super::run::RankedRun;
 use opscope_analysis::compare::side::SlotRef;
-use opscope_analysis::tables::statistics_of;
+use opscope_analysis::statistics_of;
 
 /// The phase in which parameters are updated.
 const OPTIMIZER: &str = "optimizer";

@@ -13,7 +13,7 @@ use super::finding::{
 use super::run::RankedRun;
 use opscope_analysis::compare::result::SlotKey;
 use opscope_analysis::compare::side::{ExecutionSlot, SlotRef};
-use opscope_analysis::tables::statistics_of;
+use opscope_analysis::statistics_of;
 
 /// Substrings of operator types whose results may depend on the rank without an input that shows
 /// it: they slice, fill, or draw random values.

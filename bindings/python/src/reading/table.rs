@@ -9,9 +9,9 @@ use std::vec;
 
 use opscope_analysis::compare::report::{ComparedRuns, table_columns};
 use opscope_analysis::compare::result::Comparison;
-use opscope_analysis::default_jobs;
-use opscope_analysis::tables::{TensorRows, run_names};
+use opscope_analysis::{default_jobs, run_names};
 use opscope_store::slot_table::{ColumnCells, RowCells, SlotRow, take_columns};
+use opscope_tables::TensorRows;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
 

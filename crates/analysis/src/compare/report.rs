@@ -36,7 +36,7 @@ pub use self::csv::quoted;
 pub use self::parquet::{ComparedRuns, table_columns, write as write_parquet};
 pub use self::places::ShownPlaces;
 use super::result::Comparison;
-use crate::tables::run_names;
+use crate::run_names;
 
 /// Kinds of files that a result can be written as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use super::{DumpSurvey, SurveyedExecution, lacks_inputs, surveyed, totals, with_
 use crate::compare::side::{ComparedDump, ExecutionSlot, OperatorExecution, RunPlace};
 use crate::elements::LastFile;
 use crate::job;
-use crate::tables::rows::statistics_of;
+use crate::statistics_of;
 
 /// Executions per batch: neighbours are often in one file.
 const N_AT_ONCE: usize = 64;

@@ -4,13 +4,13 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use opscope_analysis::compare::report::ComparedRuns;
-use opscope_analysis::tables::{
-    COMPARE_TABLE, ComparePart, TABLES, TablesOptions, TablesReport, TablesShare, creator,
-    run_names, tables_units, write_tables, write_views,
-};
-use opscope_analysis::{Shard, default_jobs};
+use opscope_analysis::{Shard, default_jobs, run_names};
 use opscope_store::remote;
 use opscope_store::tree::own;
+use opscope_tables::{
+    COMPARE_TABLE, ComparePart, TABLES, TablesOptions, TablesReport, TablesShare, creator,
+    tables_units, write_tables, write_views,
+};
 use serde_json::json;
 
 use crate::arguments::ModeArguments;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 use opscope_analysis::job;
-use opscope_analysis::tables::{COMPARE_TABLE, PartRanges, TABLES, has_comparisons};
 use opscope_store::slot_table::SlotTable;
+use opscope_tables::{COMPARE_TABLE, PartRanges, TABLES, has_comparisons};
 
 use super::question::Question;
 use super::quoting::literal;

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use opscope_analysis::tables::{
+use opscope_tables::{
     COMPARE_TABLE, FUNCTIONS, NamedQuery, RangeComparison, RangeCondition, TABLES, VIEWS,
 };
 use serde_json::Value;

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use opscope_analysis::tables::{COMPARE_TABLE, FUNCTIONS, TABLES, VIEWS};
+use opscope_tables::{COMPARE_TABLE, FUNCTIONS, TABLES, VIEWS};
 
 use super::parts::{QuestionParts, SourceParts};
 use super::question::Question;

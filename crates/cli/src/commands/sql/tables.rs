@@ -4,11 +4,12 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use opscope_analysis::compare::report::ComparedRuns;
-use opscope_analysis::tables::{
-    ComparePart, TablesOptions, TablesReport, TablesShare, labels_in, run_names, write_tables,
-};
+use opscope_analysis::run_names;
 use opscope_store::atomic_file::Creator;
 use opscope_store::tree::own;
+use opscope_tables::{
+    ComparePart, TablesOptions, TablesReport, TablesShare, labels_in, write_tables,
+};
 
 use super::SqlArguments;
 use crate::commands::index;

@@ -11,8 +11,8 @@ use opscope_store::{StoreError, remote};
 use opscope_tensor::digest::{hex, xxh3_128};
 
 use super::rows::{self, PartRows};
-use crate::compare::side::{ComparedDump, RunPlace};
-use crate::error_chain::chain;
+use opscope_analysis::compare::side::{ComparedDump, RunPlace};
+use opscope_analysis::error_chain::chain;
 
 /// Maximum bytes of a part's name. Names that are longer, or lose characters, get a digest as
 /// suffix.

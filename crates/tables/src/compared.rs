@@ -8,8 +8,8 @@ use opscope_store::atomic_file::PermissionModes;
 use opscope_tensor::digest::{hex, xxh3_128};
 
 use super::{EXTENSION, SOURCES_KEY, TablesReport, fingerprint_in};
-use crate::compare::report::{ComparedRuns, write_parquet};
-use crate::compare::result::Comparison;
+use opscope_analysis::compare::report::{ComparedRuns, write_parquet};
+use opscope_analysis::compare::result::Comparison;
 
 /// The name of the table.
 pub const COMPARE_TABLE: &str = "compare";

@@ -7,9 +7,9 @@ use opscope_tensor::Stats;
 use opscope_tensor::digest::hex;
 
 use super::rows::PartRows;
-use crate::elements::LastFile;
-use crate::error_chain::chain;
-use crate::job;
+use opscope_analysis::elements::LastFile;
+use opscope_analysis::error_chain::chain;
+use opscope_analysis::job;
 
 /// Tensors per batch: neighbours are often in one file.
 const N_ROWS_AT_ONCE: usize = 32;

@@ -8,8 +8,7 @@ mod compared;
 mod derived;
 mod parts;
 mod ranges;
-pub(crate) mod rows;
-mod run_names;
+mod rows;
 mod statistics;
 mod tensor_rows;
 mod views;
@@ -28,14 +27,12 @@ use opscope_store::{StoreError, reader, remote, temporary};
 
 use self::derived::DerivedTables;
 use self::parts::{DumpParts, Fingerprints, TablePart};
-use crate::Shard;
-use crate::error_chain::chain;
-use crate::job;
+use opscope_analysis::Shard;
+use opscope_analysis::error_chain::chain;
+use opscope_analysis::job;
 
 pub use compared::{COMPARE_TABLE, ComparePart, has_comparisons};
 pub use ranges::{PartRange, PartRanges, RangeComparison, RangeCondition};
-pub use rows::statistics_of;
-pub use run_names::run_names;
 pub use tensor_rows::{PartOfRows, TensorRows};
 pub use views::{FUNCTIONS, NamedQuery, VIEWS, write_views};
 
