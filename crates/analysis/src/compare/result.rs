@@ -190,6 +190,16 @@ pub struct AttributeDifference {
 }
 
 impl AttributeDifference {
+    /// Its name for people: an argument by the name in the schema, `eps (argument.4)`, or by keyword.
+    pub fn label(&self) -> String {
+        if let Some(argument) = &self.argument {
+            return format!("{argument} ({})", self.name);
+        }
+        let keyword = self.name.strip_prefix("argument.");
+        let keyword = keyword.filter(|word| word.parse::<usize>().is_err());
+        keyword.unwrap_or(&self.name).to_owned()
+    }
+
     /// Attributes with different texts, or on one side only, by name.
     pub fn between(
         target: &BTreeMap<&str, &str>,

@@ -45,7 +45,7 @@ pub(super) fn answer(runs: &ViewedRuns, id: usize) -> Result<Value, AnswerError>
         .flat_map(|operator| &operator.attributes);
     let attributes = attributes.map(|attribute| {
         json!({
-            "name": attribute.name,
+            "name": attribute.label(),
             "target": attribute.target,
             "golden": attribute.golden,
         })

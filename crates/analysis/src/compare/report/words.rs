@@ -35,19 +35,9 @@ pub fn fault_first(comparison: &Comparison) -> impl Iterator<Item = &OperatorRes
 /// An attribute that differs, in words: `axis is 2 here, -1 on the golden side`; an argument by name
 /// and number, `eps (argument.4) is …`.
 pub fn attribute(attribute: &AttributeDifference) -> String {
-    let AttributeDifference {
-        name,
-        argument,
-        target,
-        golden,
-    } = attribute;
-    let [target, golden] = [target, golden].map(|text| text.as_deref().unwrap_or("not given"));
-    let keyword = name.strip_prefix("argument.");
-    let keyword = keyword.filter(|word| word.parse::<usize>().is_err());
-    let name = match argument {
-        Some(argument) => format!("{argument} ({name})"),
-        None => keyword.unwrap_or(name).to_owned(),
-    };
+    let texts = [&attribute.target, &attribute.golden];
+    let [target, golden] = texts.map(|text| text.as_deref().unwrap_or("not given"));
+    let name = attribute.label();
     format!("{name} is {target} here, {golden} on the golden side")
 }
 
