@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from binary import Binary, input_options
-from comparing import PASSED, compare
+from comparing import FAILED, PASSED, compare
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper, save
 from onnx.reference import ReferenceEvaluator
 
@@ -72,6 +72,29 @@ def test_exchanged_parts_of_which_statistics_are_known(
     found = compare(opscope, *sides, is_strict=False)
     assert (found.code, found.document["contract"]["conclusion"]) == (PASSED, "warn")
     assert found.first is not None and found.first[0] == "joined"
+
+
+def test_exchanged_parts_under_other_names(opscope: Binary, tmp_path: Path) -> None:
+    """Values pair the operators, and show that both parts are read in each other's place."""
+
+    def net(parts: str) -> ModelProto:
+        return model([
+            node("Tanh", "x", "a", "begin"),
+            node("Sigmoid", "x", "b", "end"),
+            node("Add", "a b", "c", "twice"),
+            node("Div", "c b", "d", "middle"),
+            node("Sub", "b a", "e", "size"),
+            node("Concat", parts, "f", "joined", axis=0),
+            node("Mul", "f f", "g", "scaled"),
+            node("Concat", "x g", "y", "last", axis=0),
+        ])  # fmt: skip
+
+    target = dumped(opscope, tmp_path / "target", net("e d"))
+    golden = dumped(opscope, tmp_path / "golden", renamed(net("d e")))
+    found = compare(opscope, target, golden, is_strict=False)
+    assert (found.code, found.first) == (FAILED, ("joined", "input.0", "own"))
+    read = [(one["golden"]["op_name"], one["instead"]["op_name"]) for one in found.document["partings"][0]["rewired"]]
+    assert read == [("op_4", "op_3"), ("op_3", "op_4")]
 
 
 def layers(half: str | None) -> ModelProto:

@@ -16,6 +16,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use opscope_store::record::SlotSide;
 
 pub(super) use self::before_output::note_before_output;
+use self::hidden_order::is_exchange;
 use super::attribution::absorbed;
 use super::attribution::cause::exchanges_parts;
 use super::attribution::distance::slot_distance;
@@ -250,10 +251,11 @@ impl<'a> Edges<'a> {
         let mut found = Vec::new();
         for operator in operators {
             let is_certain = operator.is_certain || self.is_known_by_inputs(operator);
-            // Parts that are the same, and together have the same statistics, make a pair certain.
-            let rewired = (is_certain || exchanges_parts(operator))
-                .then(|| self.rewired_operator(operator, operators))
-                .flatten();
+            // Parts that are the same, and together have the same statistics, make a pair certain,
+            // and so do the same values in another order.
+            let rewired = self.rewired_operator(operator, operators).filter(|found| {
+                is_certain || exchanges_parts(operator) || is_exchange(found, operator)
+            });
             let region = || self.region_before(operator, operators);
             let parting = rewired
                 .or_else(|| is_certain.then(region).flatten())

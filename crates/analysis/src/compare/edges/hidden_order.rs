@@ -172,3 +172,19 @@ fn parting_at(operator: &OperatorResult) -> PartingOperator {
         ..PartingOperator::default()
     }
 }
+
+/// Whether all inputs of an operator that differ are read in another order than golden's operator
+/// reads them.
+pub(super) fn is_exchange(found: &PartingOperator, operator: &OperatorResult) -> bool {
+    let golden: HashSet<_> = found.rewired.iter().map(|one| Some(&one.golden)).collect();
+    let instead: HashSet<_> = found
+        .rewired
+        .iter()
+        .map(|one| one.instead.as_ref())
+        .collect();
+    let inputs = operator.inputs().filter(|slot| slot.is_apart());
+    found.rewired.len() > 1
+        && found.rewired.len() == inputs.count()
+        && golden == instead
+        && operator.outputs().any(SlotResult::is_apart)
+}
