@@ -97,6 +97,30 @@ def test_exchanged_parts_under_other_names(opscope: Binary, tmp_path: Path) -> N
     assert read == [("op_4", "op_3"), ("op_3", "op_4")]
 
 
+def test_an_output_that_quantising_puts_near_its_limit(opscope: Binary, tmp_path: Path) -> None:
+    """An output that is off, and no more, accuses no operator either."""
+
+    def net(*quantisers: NodeProto) -> ModelProto:
+        made = model([
+            node("MatMul", "x w0", "a", "large"),
+            *quantisers,
+            node("MatMul", f"{'r' if quantisers else 'x'} w1", "b", "small"),
+            node("Add", "a b", "y", "sum"),
+        ])  # fmt: skip
+        (small,) = (weight for weight in made.graph.initializer if weight.name == "w1")
+        small.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(small) / 20, "w1"))
+        return made
+
+    quantise = node("DynamicQuantizeLinear", "x", "q", "quantise")
+    quantise.output.extend(["scale", "zero"])
+    target = dumped(opscope, tmp_path / "target", net(quantise, node("DequantizeLinear", "q scale zero", "r", "read")))
+    golden = dumped(opscope, tmp_path / "golden", renamed(net()))
+    found = compare(opscope, target, golden, is_strict=False)
+    assert (found.code, found.document["contract"]["conclusion"]) == (FAILED, "quantised")
+    assert found.document["contract"]["outputs"][0]["state"] == "warn"
+    assert found.first is None
+
+
 def layers(half: str | None) -> ModelProto:
     """Products with an activation; one of these may be in float16."""
     nodes, read = [], "x"

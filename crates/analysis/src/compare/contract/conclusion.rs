@@ -266,13 +266,7 @@ fn by_outputs(
             contract.missing.push(message);
             return Conclusion::Incomplete;
         }
-        // Limits that were set for such a model separate an error from the cost of quantization.
-        let is_by_distance = judging.limit.is_some() || judging.thresholds.are_default();
-        return if contract.is_quantised && is_by_distance {
-            by_distance(contract, comparison)
-        } else {
-            Conclusion::Fail
-        };
+        return apart(contract, comparison, judging);
     }
     // Replicas have to agree with each other whatever golden has.
     if has_replicas_apart(comparison) || accuses {
@@ -297,7 +291,7 @@ fn by_outputs(
     let is_wrong = slots_level(comparison) == VerdictLevel::Fail && !has_grown(comparison);
     if is_wrong && states.any(|state| state == ValueState::Warn) {
         // It shows in an output, though not by much.
-        return Conclusion::Fail;
+        return apart(contract, comparison, judging);
     }
     by_weights(contract, comparison).unwrap_or_else(|| {
         let is_noted =
@@ -423,6 +417,17 @@ fn has_replicas_apart(comparison: &Comparison) -> bool {
         let mut rules = slot.rules.iter().filter(|_| is_known);
         rules.any(|rule| rule.metric == RuleName::Replicas && rule.level == VerdictLevel::Fail)
     })
+}
+
+/// The verdict where outputs differ.
+fn apart(contract: &Contract, comparison: &Comparison, judging: &VerdictOptions) -> Conclusion {
+    // Limits that were set for such a model separate an error from the cost of quantization.
+    let is_by_distance = judging.limit.is_some() || judging.thresholds.are_default();
+    if contract.is_quantised && is_by_distance {
+        by_distance(contract, comparison)
+    } else {
+        Conclusion::Fail
+    }
 }
 
 /// The verdict on a quantised model whose outputs differ.
@@ -553,8 +558,9 @@ fn slots_level(comparison: &Comparison) -> VerdictLevel {
 fn note_inside(contract: &mut Contract, comparison: &mut Comparison) {
     let summary = &mut comparison.summary;
     let failure = summary.first_failure.take();
-    let is_by_output = (contract.outputs.iter()).any(|value| value.state == ValueState::Warn);
-    // A warning on an output has a cause inside.
+    // A warning on an output has a cause inside, unless quantising is all of it.
+    let is_by_output = contract.conclusion != Conclusion::Quantised
+        && (contract.outputs.iter()).any(|value| value.state == ValueState::Warn);
     let divergence = if is_by_output {
         summary.first_divergence.clone()
     } else {
