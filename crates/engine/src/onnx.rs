@@ -33,8 +33,8 @@ use crate::{EngineError, ModelSignature};
 
 pub use annotate::{AnnotatedModel, Notes};
 pub use graft::{
-    DefinitionDifference, DifferentPart, HealedModel, ModelPair, NodeLabel, OperatorChanges,
-    SameValue, ValueForm,
+    DefinitionDifference, DifferentPart, ExchangedOutputs, HealedModel, ModelPair, NodeLabel,
+    OperatorChanges, SameValue, ValueForm,
 };
 pub(crate) use layout::layout_of;
 pub use operators::OnnxOperators;

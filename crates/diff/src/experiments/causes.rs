@@ -23,7 +23,23 @@ pub(super) fn find(
     let gone = names(&pair.changes(chosen)?.removed);
     let mut causes: Vec<HealedCause> = Vec::new();
     let mut taken: Vec<NodeLabel> = Vec::new();
+    let mut exchanged = pair.exchanged_outputs(chosen);
     for &index in chosen {
+        let mut all = exchanged.iter();
+        if let Some(at) = all.position(|all| all.differences.contains(&index)) {
+            // The first of its differences stands for all.
+            if exchanged[at].differences[0] == index {
+                let outputs = std::mem::take(&mut exchanged[at].outputs);
+                let reader = pair.differences()[index].target.as_ref();
+                causes.push(exchange(
+                    &exchanged[at].operator,
+                    reader,
+                    outputs,
+                    comparison,
+                ));
+            }
+            continue;
+        }
         let changes = pair.changes(&[index])?;
         let mut removed = changes.removed;
         removed.retain(|label| gone.contains(&label.op_name) && !unread.contains(&label.op_name));
@@ -197,11 +213,35 @@ fn cause(
     };
     // Golden's operator may be in no pair; the comparison then lists the target's operator.
     let found = listed(comparison, &own).or_else(|| listed(comparison, &here));
+    // Neither may be in a pair. A weight is shown by the slot that reads it, and there is none.
+    let nearest = comparison
+        .summary
+        .headline()
+        .filter(|_| cause.weights.is_empty());
+    let found = found.or_else(|| comparison.operators.get(nearest?.operator));
     cause.index = found.map(|operator| operator.index);
     cause.operator = name(comparison, &own);
     cause.others = others.iter().map(|label| name(comparison, label)).collect();
     cause.change = change;
     cause
+}
+
+/// Outputs of an operator in each other's places, or replaced.
+fn exchange(
+    operator: &NodeLabel,
+    reader: Option<&NodeLabel>,
+    outputs: Vec<String>,
+    comparison: &Comparison,
+) -> HealedCause {
+    let mut known = [Some(operator), reader].into_iter().flatten();
+    let found = known.find_map(|label| listed(comparison, label));
+    HealedCause {
+        operator: name(comparison, operator),
+        index: found.map(|operator| operator.index),
+        cause: Cause::Own,
+        exchanged: outputs,
+        ..HealedCause::default()
+    }
 }
 
 fn add_part(cause: &mut HealedCause, part: &DifferentPart) {

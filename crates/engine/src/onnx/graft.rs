@@ -12,17 +12,23 @@
 //! | `places` | the list of differences |
 //! | `assembly` | the model with some of them healed |
 //! | `replacement` | golden's operator in the place of one of the target |
+//! | `rows` | two operators of a type in a row, and one on the other side |
 //! | `forms` | values in another dtype or shape |
 //! | `captured` | values that bodies read from the graph around them |
+//! | `behind` | operators that match by what reads their outputs |
+//! | `exchange` | outputs of one operator in other places |
 //! | `order` | a graph without what nobody reads, in an order that can be run |
 
 mod assembly;
+mod behind;
 mod captured;
 mod definition;
+mod exchange;
 mod forms;
 mod order;
 mod places;
 mod replacement;
+mod rows;
 mod sets;
 mod side;
 
@@ -37,6 +43,7 @@ use self::side::GraphSide;
 use super::proto::{self, N_MESSAGE_BYTES_MAX};
 use crate::{EngineError, ModelSource};
 
+pub use self::exchange::ExchangedOutputs;
 pub use self::places::{DefinitionDifference, DifferentPart, NodeLabel};
 
 /// Two models and what is known to be the same value in both.
@@ -135,9 +142,9 @@ impl ModelPair {
                 });
             }
         }
-        for (golden, target) in unseen(&target, &golden, &partners) {
-            partners.insert(golden, target);
-        }
+        partners.extend(unseen(&target, &golden, &partners));
+        rows::shift(&mut partners, &target, &golden);
+        behind::extend(&mut partners, &target, &golden);
         let mut pair = ModelPair {
             target,
             golden,

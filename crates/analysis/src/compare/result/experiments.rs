@@ -96,6 +96,9 @@ pub struct HealedCause {
     /// Operators that the models themselves define otherwise.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,
+    /// Outputs of the operator that have each other's values, or others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub exchanged: Vec<String>,
     /// The output of the model that has another source.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,

@@ -1,5 +1,7 @@
 //! Golden's operator in the place of one of the target.
 
+use std::collections::HashSet;
+
 use super::ModelPair;
 use super::assembly::{Assembly, SUFFIX};
 use super::definition::has_same_kind;
@@ -59,8 +61,10 @@ impl Assembly<'_> {
         let mut outputs = own.output.iter().filter(|name| !name.is_empty());
         if outputs.any(|name| !given.contains(name)) {
             let mut rest = self.nodes[target].clone();
-            let taken = rest.output.iter_mut().filter(|name| given.contains(name));
-            taken.for_each(String::clear);
+            // Not left out: a loop has to give each value that it carries.
+            for name in rest.output.iter_mut().filter(|name| given.contains(name)) {
+                *name = self.fresh(name);
+            }
             rest.name = format!("{}{SUFFIX}/rest", rest.name);
             self.nodes.push(rest);
         }
@@ -114,10 +118,24 @@ impl Assembly<'_> {
     fn give_outputs(&mut self, node: &mut NodeProto, [own, other]: [&NodeProto; 2]) -> Vec<String> {
         let pair = self.pair;
         let is_same_kind = has_same_kind(own, other);
+        let known: HashSet<&String> = (node.output.iter())
+            .filter_map(|name| pair.partners.get(name))
+            .collect();
         let mut given = Vec::new();
-        for name in node.output.iter_mut().filter(|name| !name.is_empty()) {
+        for (nth, name) in node.output.iter_mut().enumerate() {
+            if name.is_empty() {
+                continue;
+            }
             let partner = pair.partners.get(name);
             let partner = partner.filter(|partner| own.output.contains(partner));
+            // An output that has another number of elements here is in no pair of values.
+            let in_place = own.output.get(nth).filter(|own| {
+                is_same_kind
+                    && !own.is_empty()
+                    && !pair.partners.contains_key(name)
+                    && !known.contains(own)
+            });
+            let partner = partner.or(in_place);
             let forms = pair.forms.get(name).filter(|_| !is_same_kind);
             *name = match (partner, forms) {
                 (Some(partner), None) => partner.clone(),

@@ -93,6 +93,12 @@ impl GraphSide {
         self.makers.get(value).copied()
     }
 
+    /// Whether the model returns a value.
+    pub(super) fn returns(&self, value: &str) -> bool {
+        let mut outputs = self.model.graph.iter().flat_map(|graph| &graph.output);
+        outputs.any(|output| output.name == value)
+    }
+
     /// The operator with a name, if there is one alone.
     pub(super) fn node(&self, name: &str) -> Option<&NodeProto> {
         Some(&self.nodes()[(*self.nodes.get(name)?)?])

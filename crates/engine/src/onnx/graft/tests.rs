@@ -467,3 +467,94 @@ fn a_weight_that_bodies_read() {
     // The old one is gone with its last reader.
     assert_eq!(weights, ["a", "b", "is_so", "inner/golden"]);
 }
+
+fn parts(pair: &ModelPair) -> Vec<&DifferentPart> {
+    let differences = pair.differences().iter();
+    differences.flat_map(|one| &one.parts).collect()
+}
+
+#[test]
+fn an_output_without_a_match_keeps_its_place() {
+    let of = |axis: f32| {
+        let mut split = with_float(node("Split", &["x"], "p"), "axis", axis);
+        split.output.push("q".to_owned());
+        model(vec![split, node("Add", &["p", "q"], "y")], Vec::new(), "y")
+    };
+    let pair = pair(&of(0.0), &of(1.0), &[["p", "p"], ["y", "y"]]);
+    let healed = pair.healed(&[0]).unwrap();
+    let healed = ModelProto::decode(&healed.bytes[..]).unwrap();
+    assert_eq!(healed.graph.unwrap().node, of(1.0).graph.unwrap().node);
+}
+
+#[test]
+fn operators_match_by_what_reads_them() {
+    let of = |more: &[NodeProto], read: &str, made: &str| {
+        let mut nodes = more.to_vec();
+        nodes.push(node("Neg", &[read], made));
+        nodes.push(node("Exp", &[made], "y"));
+        model(nodes, Vec::new(), "y")
+    };
+    let target = of(&[node("Abs", &["x"], "a")], "a", "n");
+    let pair = pair(&target, &of(&[], "x", "m"), &[]);
+    assert!(
+        matches!(parts(&pair)[..], [DifferentPart::Wiring { input: 0, .. }]),
+        "{:?}",
+        parts(&pair)
+    );
+}
+
+#[test]
+fn outputs_of_one_operator_are_wrong_together() {
+    let readers = |read: [&str; 2]| {
+        [
+            node("Relu", &read[..1], "r"),
+            node("Exp", &read[1..], "e"),
+            node("Add", &["r", "e"], "y"),
+        ]
+    };
+    let mut split = node("Split", &["x"], "a");
+    split.output.push("b".to_owned());
+    let target = [vec![split], readers(["a", "b"]).to_vec()].concat();
+    let alone = [node("Sin", &["x"], "s"), node("Cos", &["x"], "c")];
+    let golden = [alone.to_vec(), readers(["s", "c"]).to_vec()].concat();
+    let names = [["r", "r"], ["e", "e"], ["y", "y"]];
+    let [target, golden] = [target, golden].map(|nodes| model(nodes, Vec::new(), "y"));
+    let pair = pair(&target, &golden, &names);
+    let found = pair.exchanged_outputs(&[0, 1]);
+    assert_eq!(found.len(), 1);
+    assert_eq!(
+        (&found[0].operator.op_name[..], &found[0].outputs[..]),
+        ("a", &["a".to_owned(), "b".to_owned()][..])
+    );
+    // One alone may be read by mistake.
+    assert!(pair.exchanged_outputs(&[0]).is_empty());
+}
+
+#[test]
+fn of_two_in_a_row_that_which_reads_the_same_matches() {
+    let of = |nodes: &[NodeProto]| {
+        let last = nodes.last().unwrap().output[0].clone();
+        let nodes = [nodes, &[node("Relu", &[&last], "y")]].concat();
+        model(
+            nodes,
+            vec![weight("a", &[1.0, 2.0]), weight("c", &[3.0, 4.0])],
+            "y",
+        )
+    };
+    let two = of(&[
+        node("Mul", &["x", "c"], "first"),
+        node("Mul", &["first", "a"], "second"),
+    ]);
+    let one = of(&[node("Mul", &["x", "a"], "only")]);
+    for (target, golden, names) in [
+        (&two, &one, [["first", "only"], ["y", "y"]]),
+        (&one, &two, [["only", "first"], ["y", "y"]]),
+    ] {
+        let pair = pair(target, golden, &names);
+        assert!(
+            matches!(parts(&pair)[..], [DifferentPart::Wiring { input: 0, .. }]),
+            "{:?}",
+            parts(&pair)
+        );
+    }
+}

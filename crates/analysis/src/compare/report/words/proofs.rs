@@ -91,7 +91,7 @@ fn why(comparison: &Comparison, cause: &HealedCause) -> String {
     parts.join(", ")
 }
 
-/// Differences that belong to no single operator.
+/// Differences that belong to no input and no attribute.
 fn of_model(cause: &HealedCause) -> Vec<String> {
     let mut parts = Vec::new();
     for name in &cause.captured {
@@ -99,6 +99,13 @@ fn of_model(cause: &HealedCause) -> Vec<String> {
     }
     for name in &cause.functions {
         parts.push(format!("the model defines {} otherwise", quoted(name)));
+    }
+    if !cause.exchanged.is_empty() {
+        let outputs: Vec<_> = cause.exchanged.iter().map(|name| quoted(name)).collect();
+        parts.push(format!(
+            "its outputs {} are exchanged or replaced",
+            outputs.join(", ")
+        ));
     }
     parts
 }
