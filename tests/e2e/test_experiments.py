@@ -239,6 +239,29 @@ def test_a_small_constant_is_proven_by_what_magnifies_it(opscope: Binary, tmp_pa
     assert "\nproven: with golden's definition of Add `guard`" in done.stdout, done.stdout
 
 
+def test_faults_that_cancel_each_other_are_proven_together(opscope: Binary, tmp_path: Path) -> None:
+    """What the second makes agrees; what else reads the first does not."""
+    models = []
+    for name, factor in (("faulty", 2), ("sound", 1)):
+        nodes = [
+            helper.make_node("MatMul", ["x", "w"], ["a"], "first"),
+            helper.make_node("MatMul", ["a", "v"], ["b"], "second"),
+            helper.make_node("Tanh", ["a"], ["t"], "tanh"),
+            helper.make_node("Add", ["b", "t"], ["y"], "sum"),
+        ]
+        values = [helper.make_tensor_value_info(value, TensorProto.FLOAT, [8, 8]) for value in "xy"]
+        elements = np.random.default_rng(3).normal(size=(2, 8, 8)).astype(np.float32)
+        factors = {"w": elements[0] * np.float32(factor), "v": elements[1] / np.float32(factor)}
+        weights = [numpy_helper.from_array(value, weight) for weight, value in factors.items()]
+        graph = helper.make_graph(nodes, "net", values[:1], values[1:], weights)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        models.append(save(model, tmp_path / f"{name}.onnx"))
+    report = tmp_path / "report.json"
+    done = run_diff(opscope, *models, "--json", report)
+    experiments = json.loads(report.read_text())["experiments"]
+    assert (experiments["outcome"], names(experiments)) == ("proven", {"first", "second"}), done.stdout
+
+
 def test_few_runs_prove_less(opscope: Binary, tmp_path: Path) -> None:
     faulty = onnx.ModelProto()
     faulty.CopyFrom(SOUND)
