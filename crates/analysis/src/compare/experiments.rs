@@ -115,7 +115,7 @@ fn slot_of(cause: &HealedCause, operator: &OperatorResult) -> SlotKey {
 pub struct OutputDistance {
     /// The worst level of an output; a failure where shapes differ or one is missing.
     pub level: VerdictLevel,
-    /// The largest relative distance of an output; infinite where shapes or NaN differ.
+    /// The largest relative distance of an output; infinite where shapes, NaN or texts differ.
     pub distance: f64,
 }
 
@@ -142,8 +142,10 @@ pub fn judge_outputs(
         judge_alone(&mut slot, ("", ""), thresholds);
         // Callers see axes of 1 as well.
         let is_same_shape = own.shape() == other.shape() && slot.evidence != Evidence::Shape;
-        let n_bad = value_of(&slot, MetricId::NonFiniteMismatches).unwrap_or(0.0);
-        let distance = if is_same_shape && n_bad == 0.0 {
+        // Text that differs has no distance either.
+        let n_bad = [MetricId::NonFiniteMismatches, MetricId::DigestMismatch]
+            .map(|metric| value_of(&slot, metric).unwrap_or(0.0));
+        let distance = if is_same_shape && n_bad == [0.0; 2] {
             slot.metrics.get(MetricId::RelL2).unwrap_or(0.0)
         } else {
             f64::INFINITY
@@ -169,4 +171,25 @@ pub fn judged_as(comparison: &Comparison, output: &str) -> Option<DType> {
         comparison.operators.get(operator)?.slots.get(slot)
     })?;
     slot.judged_as.as_ref()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use opscope_tensor::{Shape, text};
+
+    use super::*;
+
+    #[test]
+    fn text_is_the_same_or_not() {
+        let of = |texts: &[&str]| {
+            let shape = Shape::new([texts.len()]).unwrap();
+            [Tensor::from_vec(DType::String, shape, text::encode(texts)).unwrap()]
+        };
+        let level = |own: &[&str], other: &[&str]| {
+            judge_outputs([&of(own), &of(other)], &[], &Thresholds::default()).level
+        };
+        assert_eq!(level(&["a", "b"], &["a", "b"]), VerdictLevel::Pass);
+        assert_eq!(level(&["a", "b"], &["a", "c"]), VerdictLevel::Fail);
+        assert_eq!(level(&["a"], &["a", "b"]), VerdictLevel::Fail);
+    }
 }

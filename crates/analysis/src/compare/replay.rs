@@ -6,7 +6,7 @@
 mod choice;
 
 use opscope_tensor::difference::{DifferenceOptions, TensorDifference};
-use opscope_tensor::{Layout, Tensor};
+use opscope_tensor::{DType, Layout, Tensor, text};
 use serde::Serialize;
 use thin_vec::ThinVec;
 
@@ -117,6 +117,16 @@ fn whole_difference(target: &Tensor, golden: &Tensor) -> Result<TensorDifference
     found.map_err(|error| chain(&error))
 }
 
+/// Whether two tensors of text differ, as there is no distance.
+fn text_difference(target: &Tensor, golden: &Tensor) -> Result<bool, String> {
+    let texts = [target, golden].map(|tensor| {
+        let view = tensor.host_view().map_err(|error| chain(&error))?;
+        text::iter(view).map_err(|error| chain(&error))
+    });
+    let [target, golden] = texts;
+    Ok(!target?.eq(golden?))
+}
+
 /// Compares two tensors; levels are given by [`ReplayResult::judge`].
 pub fn compare(slot: SlotKey, target: &Tensor, golden: &Tensor) -> SlotResult {
     let mut result = SlotResult {
@@ -133,6 +143,16 @@ pub fn compare(slot: SlotKey, target: &Tensor, golden: &Tensor) -> SlotResult {
             level: VerdictLevel::Fail,
             ..RuleHit::default()
         });
+        return result;
+    }
+    let is_text = [target.dtype(), golden.dtype()] == [DType::String; 2];
+    if let Some(is_other) = is_text
+        .then(|| text_difference(target, golden).ok())
+        .flatten()
+    {
+        result.evidence = Evidence::Digest;
+        let mismatch = f64::from(u8::from(is_other));
+        result.metrics = Metrics::from(vec![(MetricId::DigestMismatch, mismatch)]);
         return result;
     }
     match whole_difference(target, golden) {
