@@ -531,7 +531,7 @@ fn outputs_of_one_operator_are_wrong_together() {
 }
 
 #[test]
-fn of_two_in_a_row_that_which_reads_the_same_matches() {
+fn of_two_in_a_row_the_one_that_reads_the_same_matches() {
     let of = |nodes: &[NodeProto]| {
         let last = nodes.last().unwrap().output[0].clone();
         let nodes = [nodes, &[node("Relu", &[&last], "y")]].concat();
