@@ -1,4 +1,4 @@
-"""Attributes that ONNX's operators have without naming them, as the table of the engine crate lists them.
+"""Attributes that ONNX's operators have without naming them, as the table of the store crate lists them.
 
 `python tests/e2e/onnx_defaults.py` rewrites the table from the installed `onnx`.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from onnx import AttributeProto, defs, helper
 
-TABLE = Path(__file__).parents[2] / "crates" / "engine" / "src" / "onnx" / "defaults.tsv"
+TABLE = Path(__file__).parents[2] / "crates" / "store" / "src" / "record" / "attribute_defaults.tsv"
 _TYPES = {
     AttributeProto.FLOAT: ("float", lambda value: str(np.float32(value))),
     AttributeProto.INT: ("int", str),

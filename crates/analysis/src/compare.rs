@@ -40,6 +40,7 @@ pub mod matching;
 pub mod measure;
 mod nearest;
 mod noise;
+mod operator_attributes;
 mod parameters;
 pub mod parts;
 mod program_names;

@@ -3,7 +3,6 @@
 mod annotate;
 mod attribute;
 mod call_site;
-mod defaults;
 #[cfg(any(feature = "tract", feature = "onnxruntime"))]
 mod description;
 mod external;

@@ -1,6 +1,7 @@
 //! Records of single executions of operators, and the graphs that the operators belong to.
 
 pub mod graph;
+pub mod operator_sets;
 pub mod parallel;
 
 use std::sync::Arc;

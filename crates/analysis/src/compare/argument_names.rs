@@ -3,7 +3,7 @@
 use super::attribution::kinds::plain_type;
 
 /// Operators, the position of an argument, and the names of that one and of those after it, as the
-/// schemas of PyTorch 2.15 have them. Where overloads disagree, an argument has no row.
+/// schemas of PyTorch 2.15 have them. Where overloads of tensors disagree, an argument has no row.
 const ARGUMENTS: [(&str, usize, &str); 71] = [
     ("_adaptive_avg_pool2d", 1, "output_size"),
     ("_log_softmax", 1, "dim half_to_float"),

@@ -22,8 +22,8 @@ pub(super) fn note(comparison: &mut Comparison) {
         match name.find(|name| !operator.target.contains(name)) {
             _ if is_proven(comparison) => Certainty::Proven,
             _ if is_guess(point, operator, comparison) => Certainty::FirstDifference,
-            Some(_) => of_cause(point.cause, operator).max(Certainty::Likely),
-            None => of_cause(point.cause, operator),
+            Some(_) => of_cause(point.cause, operator, comparison).max(Certainty::Likely),
+            None => of_cause(point.cause, operator, comparison),
         }
     });
     if of_operator == Some(Certainty::FirstDifference) {
@@ -122,7 +122,7 @@ fn is_proven(comparison: &Comparison) -> bool {
     })
 }
 
-fn of_cause(cause: Cause, operator: &OperatorResult) -> Certainty {
+fn of_cause(cause: Cause, operator: &OperatorResult, comparison: &Comparison) -> Certainty {
     // All others say themselves that something before is not known.
     if !matches!(cause, Cause::Own | Cause::Outside) {
         return Certainty::FirstDifference;
@@ -138,12 +138,28 @@ fn of_cause(cause: Cause, operator: &OperatorResult) -> Certainty {
     let has_inputs = operator.inputs().next().is_some();
     // Equal values may bring operators together that do different things. Of several operators that
     // are one on the other side, not every input is compared.
-    if has_inputs && is_single(operator) && inputs.all(|slot| is_identical(slot) || is_cause(slot))
-    {
+    let is_measured = has_inputs
+        && is_single(operator)
+        && inputs.all(|slot| is_identical(slot) || is_cause(slot))
+        && !has_uncompared_input(operator, comparison);
+    if is_measured {
         Certainty::Measured
     } else {
         Certainty::Likely
     }
+}
+
+/// Whether both sides read a value that was not compared.
+fn has_uncompared_input(operator: &OperatorResult, comparison: &Comparison) -> bool {
+    let mut skips = comparison.skips.iter().filter(|skip| {
+        let is_input = skip.slot.is_some_and(|slot| slot.side == SlotSide::Input);
+        is_input && skip.reason == SkipReason::InsideFusion
+    });
+    !operator.hidden_inputs.is_empty()
+        || skips.any(|skip| {
+            let mut names = operator.target.iter().chain(&operator.golden);
+            names.any(|name| skip.operator.as_ref() == Some(name))
+        })
 }
 
 /// Whether both sides have one operator, of one type.

@@ -134,13 +134,13 @@ pub(super) fn differing_attributes(
     if framework != other {
         let is_torch = [framework, other];
         let known = [0, 1].map(|i| &dumps[i].runs[runs[i]]);
-        return across_frameworks(known, [&target, &golden], is_torch);
+        return across_frameworks(known, [&target.given, &golden.given], is_torch);
     }
     let op_type = &dumps[0].runs[runs[0]].op_type;
     if *op_type != dumps[1].runs[runs[1]].op_type {
         return Vec::new();
     }
-    let mut found = AttributeDifference::between(&target, &golden);
+    let mut found = target.differences(&golden);
     for difference in &mut found {
         difference.argument = argument_name(op_type, &difference.name).map(Into::into);
     }

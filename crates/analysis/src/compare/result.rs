@@ -4,8 +4,6 @@ mod contract;
 mod experiments;
 mod slot;
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use opscope_store::SharedText;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -198,24 +196,6 @@ impl AttributeDifference {
         let keyword = self.name.strip_prefix("argument.");
         let keyword = keyword.filter(|word| word.parse::<usize>().is_err());
         keyword.unwrap_or(&self.name).to_owned()
-    }
-
-    /// Attributes with different texts, or on one side only, by name.
-    pub fn between(
-        target: &BTreeMap<&str, &str>,
-        golden: &BTreeMap<&str, &str>,
-    ) -> Vec<AttributeDifference> {
-        let names: BTreeSet<&str> = target.keys().chain(golden.keys()).copied().collect();
-        let names = names.into_iter();
-        names
-            .filter(|name| target.get(name) != golden.get(name))
-            .map(|name| AttributeDifference {
-                name: name.to_owned(),
-                argument: None,
-                target: target.get(name).map(|text| (*text).to_owned()),
-                golden: golden.get(name).map(|text| (*text).to_owned()),
-            })
-            .collect()
     }
 }
 

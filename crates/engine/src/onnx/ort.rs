@@ -54,8 +54,8 @@ use self::tapped::{RunFailure, TappedSession, inputs_of_failed};
 use super::description::describe;
 use super::private_dir::PrivateDir;
 use super::proto::{self, ModelBytes};
+use super::random;
 use super::schema::GraphProto;
-use super::{defaults, random};
 use crate::{
     Engine, EngineError, GraphKind, LoadOptions, LoadedModel, ModelDescription, ModelSignature,
     ModelSource, ResultRounding, ResultSurvey, input,
@@ -221,7 +221,7 @@ impl OrtModel {
         let mut description =
             describe(proto, graph).map_err(|reason| EngineError::invalid(path, reason))?;
         for operator in &mut operators {
-            defaults::add(Arc::make_mut(operator), &description.opsets);
+            Arc::make_mut(operator).set_defaults(&description.opsets);
         }
         let origin = ModelOrigin {
             path: file.as_deref().unwrap_or(path),

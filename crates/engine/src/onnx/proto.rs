@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use opscope_store::file_bytes::FileBytes;
 use opscope_store::record::Operator;
+pub(super) use opscope_store::record::operator_sets::{is_same_domain, is_standard, standard};
 use opscope_tensor::DType;
 use prost::Message;
 use prost::bytes::Bytes;
@@ -308,24 +309,6 @@ pub(super) fn bodies_mut(node: &mut NodeProto) -> impl Iterator<Item = &mut Grap
 #[cfg(feature = "onnxruntime")]
 pub(super) fn is_constant(node: &NodeProto) -> bool {
     node.op_type == CONSTANT && is_standard(&node.domain)
-}
-
-/// The name of a set of operators; empty for the standard one.
-pub(super) fn standard(domain: &str) -> &str {
-    match domain {
-        "ai.onnx" => "",
-        domain => domain,
-    }
-}
-
-/// Whether a domain is that of ONNX's own operators.
-pub(super) fn is_standard(domain: &str) -> bool {
-    standard(domain).is_empty()
-}
-
-/// Whether two domains name the same set of operators.
-pub(super) fn is_same_domain(a: &str, b: &str) -> bool {
-    standard(a) == standard(b)
 }
 
 /// Every node of a graph and of the bodies inside it.

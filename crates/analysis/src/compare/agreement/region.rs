@@ -117,8 +117,8 @@ impl RegionStep {
             op_type: dump.runs[run].op_type.to_string(),
             constant: constants.next().filter(|_| constants.next().is_none()),
             attributes: dump.attributes_of(run).map(|known| {
-                let known = known.into_iter();
-                known
+                let given = known.given.into_iter();
+                given
                     .map(|(name, text)| (name.to_owned(), text.to_owned()))
                     .collect()
             }),

@@ -128,6 +128,7 @@ impl ComparedValues {
         let turns = |dump: &ComparedDump, run: usize| {
             let attributes = dump.attributes_of(run).unwrap_or_default();
             let mut turned = attributes
+                .given
                 .iter()
                 .filter(|(name, _)| name.starts_with("trans"));
             turned.any(|(_, text)| *text != "0")

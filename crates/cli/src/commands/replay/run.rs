@@ -285,7 +285,7 @@ impl ReplayContext<'_> {
             half.side.attributes_of(run).filter(|_| is_described)
         });
         match &texts {
-            [Some(target), Some(golden)] => AttributeDifference::between(target, golden),
+            [Some(target), Some(golden)] => target.differences(golden),
             _ => Vec::new(),
         }
     }

@@ -5,11 +5,11 @@ use prost::bytes::Bytes;
 
 use super::ModelPair;
 use super::side::constant_of;
+use crate::onnx::attribute;
 use crate::onnx::proto::{is_standard, operator, opsets};
 use crate::onnx::schema::{
     AttributeProto, GraphProto, ModelProto, NodeProto, OnnxAttributeType, OnnxDataType, TensorProto,
 };
-use crate::onnx::{attribute, defaults};
 
 /// Attributes that have become input 1: type, name, and the first operator set with the input.
 ///
@@ -105,7 +105,7 @@ impl ModelPair {
     /// side.
     fn remove_later_defaults(&self, node: &mut NodeProto, sets: &[(String, i64)]) {
         let mut known = operator(node, 0);
-        defaults::add(&mut known, sets);
+        known.set_defaults(sets);
         let known = known.default_attributes;
         let later = [&self.target, &self.golden].map(|side| side.defaults(node));
         node.attribute.retain(|own| {

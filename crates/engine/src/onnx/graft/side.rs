@@ -8,11 +8,11 @@ use opscope_store::record::Operator;
 use opscope_tensor::{DType, Shape};
 use prost::bytes::Bytes;
 
+use crate::onnx::attribute;
 use crate::onnx::external::ExternalFiles;
 use crate::onnx::proto::{self, ModelBytes};
 use crate::onnx::schema::{AttributeProto, ModelProto, NodeProto, OnnxDataType, TensorProto};
 use crate::onnx::widen::tensor_elements;
-use crate::onnx::{attribute, defaults};
 use crate::{EngineError, ModelSource};
 
 /// A model, and which of its operators makes which value.
@@ -121,7 +121,7 @@ impl GraphSide {
 
     fn described(&self, node: &NodeProto) -> Operator {
         let mut operator = proto::operator(node, 0);
-        defaults::add(&mut operator, &proto::opsets(&self.model));
+        operator.set_defaults(&proto::opsets(&self.model));
         operator
     }
 

@@ -25,7 +25,7 @@ use super::shared_cache::{SharedCache, SharedCaches};
 use super::{extents, value};
 use crate::onnx::rounded_weights::{self, RoundedWeight};
 use crate::onnx::schema::{GraphProto, NodeProto};
-use crate::onnx::{defaults, layout, proto};
+use crate::onnx::{layout, proto};
 use crate::{EngineError, LoadOptions, guard};
 
 /// Nodes of a graph from which on nodes alike share their plans, and values are computed in the
@@ -155,7 +155,7 @@ impl TractGraph {
                 .copied()
                 .unwrap_or(0);
             let mut operator = proto::operator(node_proto, task_id);
-            defaults::add(&mut operator, &task_ids.opsets);
+            operator.set_defaults(&task_ids.opsets);
             let operator = Arc::new(operator);
             operators.push(operator.clone());
             let node = model.node(id);

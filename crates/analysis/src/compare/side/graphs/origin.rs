@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, HashSet};
 
 use opscope_store::file_format::graph_json::GraphOperator;
 use opscope_store::record::SlotSide;
+use opscope_store::record::operator_sets::{default_attributes, is_same_domain};
 
 use super::positions;
 use crate::compare::matching::{SlotRef, is_view};
+use crate::compare::operator_attributes::OperatorAttributes;
 use crate::compare::side::ComparedDump;
 
 /// Beginnings of the names that exporters give to constants that they made.
@@ -50,20 +52,27 @@ impl ComparedDump {
         })
     }
 
-    /// The attributes of an operator that affect its computation, as texts by name; `None` if no
-    /// graph next to the dump has them.
-    pub fn attributes_of(&self, run: usize) -> Option<BTreeMap<&str, &str>> {
+    /// The attributes of an operator that affect its computation; `None` if no graph next to the
+    /// dump has them.
+    pub fn attributes_of(&self, run: usize) -> Option<OperatorAttributes<'_>> {
         let (_, graph, at) = self.description_of(run)?;
         let operator = graph.operators.get(at)?;
         // PyTorch graphs have no operator sets, and contain other facts in addition to arguments.
-        let attributes = operator.attributes.iter();
-        let attributes =
-            attributes.filter(|(name, _)| !graph.opsets.is_empty() || name.starts_with(ARGUMENT));
-        Some(
-            attributes
+        let given = operator.attributes.iter();
+        let given =
+            given.filter(|(name, _)| !graph.opsets.is_empty() || name.starts_with(ARGUMENT));
+        let mut opsets = graph.opsets.iter();
+        let opset = opsets.find(|(set, _)| is_same_domain(set, &operator.domain));
+        let opset = opset.map(|(_, version)| *version);
+        let defaults = opset
+            .and_then(|version| default_attributes(&operator.domain, &operator.op_type, version));
+        Some(OperatorAttributes {
+            given: given
                 .map(|(name, text)| (name.as_str(), text.as_str()))
                 .collect(),
-        )
+            defaults: defaults.unwrap_or_default(),
+            opset,
+        })
     }
 
     /// The training phase of an execution, if the dump's description has it.
