@@ -13,7 +13,7 @@ pub(super) mod kinds;
 mod non_finite;
 mod suspects;
 
-pub(super) use self::first::is_doubtful;
+pub(super) use self::first::{is_doubtful, makes_another_order};
 
 use self::suspects::SuspectSearch;
 use super::flow::ValueFlow;

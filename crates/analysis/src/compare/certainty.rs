@@ -5,8 +5,8 @@ use opscope_store::record::SlotSide;
 use super::evidence::Evidence;
 use super::matching::{is_one_type, is_view_type};
 use super::result::{
-    Cause, Certainty, Comparison, DivergencePoint, ExperimentOutcome, MetricId, OperatorResult,
-    SkipReason, SlotResult, VerdictLevel,
+    Cause, Certainty, Comparison, DivergencePoint, ExperimentOutcome, MetricId, OperatorName,
+    OperatorResult, SkipReason, SlotResult, VerdictLevel,
 };
 use super::verdict::value_of;
 
@@ -149,17 +149,20 @@ fn of_cause(cause: Cause, operator: &OperatorResult, comparison: &Comparison) ->
     }
 }
 
-/// Whether both sides read a value that was not compared.
-fn has_uncompared_input(operator: &OperatorResult, comparison: &Comparison) -> bool {
-    let mut skips = comparison.skips.iter().filter(|skip| {
-        let is_input = skip.slot.is_some_and(|slot| slot.side == SlotSide::Input);
-        is_input && skip.reason == SkipReason::InsideFusion
-    });
-    !operator.hidden_inputs.is_empty()
-        || skips.any(|skip| {
-            let mut names = operator.target.iter().chain(&operator.golden);
-            names.any(|name| skip.operator.as_ref() == Some(name))
+/// Whether both sides read a value that was not compared. What one side reads alone is a difference.
+pub(super) fn has_uncompared_input(operator: &OperatorResult, comparison: &Comparison) -> bool {
+    let is_missing = |names: &[OperatorName]| {
+        comparison.skips.iter().any(|skip| {
+            let is_input = skip.slot.is_some_and(|slot| slot.side == SlotSide::Input);
+            let reasons = [SkipReason::InsideFusion, SkipReason::MissingSlot];
+            let name = skip.operator.as_ref();
+            is_input
+                && reasons.contains(&skip.reason)
+                && name.is_some_and(|name| names.contains(name))
         })
+    };
+    !operator.hidden_inputs.is_empty()
+        || is_missing(&operator.target) && is_missing(&operator.golden)
 }
 
 /// Whether both sides have one operator, of one type.

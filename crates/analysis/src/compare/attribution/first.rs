@@ -112,6 +112,14 @@ fn all_inputs_pass(operator: &OperatorResult) -> bool {
     has_any && inputs.all(|slot| slot.level == VerdictLevel::Pass && slot.agreement.is_none())
 }
 
+/// Whether an operator makes another order of what agrees, that one of the sides comes to later.
+pub(in crate::compare) fn makes_another_order(operator: &OperatorResult) -> bool {
+    let is_moved = |slot: &SlotResult| {
+        slot.evidence == Evidence::Tensor && slot.agreement == Some(SlotAgreement::Downstream)
+    };
+    all_inputs_pass(operator) && operator.outputs().any(is_moved)
+}
+
 /// Whether statistics alone show that an operator agrees, and graphs that it is another one.
 fn is_hidden_by_statistics(operator: &OperatorResult) -> bool {
     let mut outputs = operator.outputs();
@@ -298,7 +306,7 @@ impl FaultSearch<'_> {
     }
 
     /// Whether something differs at a parting: an operator that passes cannot be at fault, unless
-    /// statistics alone show that it does.
+    /// statistics alone show that it does, or it brings what agrees into another order.
     fn is_apart_at(&self, parting: &PartingOperator) -> bool {
         let operator = &self.comparison.operators[parting.operator];
         let is_listed = operator.target.last() == Some(&parting.name);
@@ -314,6 +322,7 @@ impl FaultSearch<'_> {
             || overwrites
             || is_uncompared
             || parting.rewired.is_empty() && is_hidden_by_statistics(operator)
+            || is_view_type(&parting.name.op_type) && makes_another_order(operator)
             || operator.slots.iter().any(SlotResult::is_apart)
     }
 

@@ -6,6 +6,7 @@ use std::collections::{HashSet, VecDeque};
 use opscope_store::record::SlotSide;
 
 use super::Edges;
+use crate::compare::attribution::makes_another_order;
 use crate::compare::evidence::Evidence;
 use crate::compare::matching::{SlotRef, has_elements_of_input, is_one_type, is_view_type};
 use crate::compare::result::{
@@ -40,10 +41,11 @@ impl Edges<'_> {
     ) -> Vec<PartingOperator> {
         let is_apart = operator.outputs().any(differs);
         let agrees = !operator.inputs().any(differs);
-        let is_same = operator.attributes.is_empty() && has_one_type(operator);
+        let is_same = operator.attributes.is_empty() && is_pair(operator);
         if !(is_apart && agrees && is_same) {
             return Vec::new();
         }
+        let is_one_kind = operator.is_certain && has_one_type(operator);
         let mut found = Vec::new();
         let mut seen: HashSet<[SlotRef; 2]> = HashSet::new();
         let mut open = VecDeque::from([operator.index]);
@@ -54,7 +56,7 @@ impl Edges<'_> {
                 .zip(&operators[reader].slots);
             let inputs = inputs.filter(|(_, slot)| {
                 let is_moved = slot.agreement == Some(SlotAgreement::Downstream);
-                let is_hidden = operator.is_certain && slot.evidence == Evidence::Statistics;
+                let is_hidden = is_one_kind && slot.evidence == Evidence::Statistics;
                 let may_be_moved = is_hidden || is_moved && slot.evidence == Evidence::Tensor;
                 !slot.is_output() && !differs(slot) && may_be_moved
             });
@@ -72,7 +74,7 @@ impl Edges<'_> {
                     continue;
                 }
                 let has_attributes = maker.is_certain && !maker.attributes.is_empty();
-                if has_attributes || self.is_other_view(maker.index) {
+                if has_attributes || self.is_other_view(maker) {
                     found.push(parting_at(maker));
                 } else {
                     open.push_back(maker.index);
@@ -101,16 +103,16 @@ impl Edges<'_> {
             .then_some(maker)
     }
 
-    /// Whether a pair is two views of different types, one of which puts elements into another
-    /// order.
-    fn is_other_view(&self, operator: usize) -> bool {
-        let pair = &self.pairs[operator];
+    /// Whether a pair is two views, one of which puts elements into another order, that differ in
+    /// type or make another order of what agrees.
+    fn is_other_view(&self, operator: &OperatorResult) -> bool {
+        let pair = &self.pairs[operator.index];
         let ([target], [golden]) = (&pair.target[..], &pair.golden[..]) else {
             return false;
         };
         let runs = [&self.dumps[0].runs[*target], &self.dumps[1].runs[*golden]];
         runs.iter().all(|run| is_view_type(&run.op_type))
-            && !is_one_type(&runs[0].op_type, &runs[1].op_type)
+            && (makes_another_order(operator) || !is_one_type(&runs[0].op_type, &runs[1].op_type))
             && !runs.iter().all(|run| has_elements_of_input(run))
     }
 
@@ -151,6 +153,11 @@ impl Edges<'_> {
 /// Whether a slot differs and no other place has its value.
 fn differs(slot: &SlotResult) -> bool {
     slot.is_apart() && slot.agreement.is_none()
+}
+
+/// Whether it is one operator on both sides.
+fn is_pair(operator: &OperatorResult) -> bool {
+    operator.target.len() == 1 && operator.golden.len() == 1
 }
 
 fn has_one_type(operator: &OperatorResult) -> bool {
