@@ -9,12 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import onnx
 import opscope.torch
 import pytest
 import torch
 from binary import Binary
 from comparing import FAILED, PARTIAL, PASSED, Found, compare
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 from probed_network import FAULTS, ProbedNetwork, image
+from torch import Tensor
 
 ARCHIVE = Path(__file__).parent / "golden" / "msprobe.tar.xz"
 LEVELS = ("modules", "calls", "both", "statistics")
@@ -193,3 +196,72 @@ def test_a_fault_is_named_without_msprobe(
     opscope_binary: Binary, dumped: Dumps, target: str, golden: str, fault: str
 ) -> None:
     check_fault(opscope_binary, dumped(target, fault), dumped(golden, "sound"), fault)
+
+
+def dump_nodes(
+    binary: Binary, folder: Path, nodes: list[NodeProto], constants: dict[str, np.ndarray], x: Tensor
+) -> Path:
+    """A dump of the file that an exporter might have written."""
+    ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, of) for name, of in (("x", x.shape), ("y", None))]
+    weights = [numpy_helper.from_array(np.asarray(value), name) for name, value in constants.items()]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / "net.onnx")
+    np.savez(folder / "inputs.npz", x=x.numpy())
+    binary.dump(folder / "net.onnx", "--inputs", folder / "inputs.npz", "--out", folder / "onnx")
+    return folder / "onnx"
+
+
+def headline(found: Found) -> str | None:
+    """The operator of the first divergence, perhaps one without a partner."""
+    first = found.summary.get("first_divergence")
+    if first is None:
+        return None
+    return first["name"]["op_name"] if "name" in first else found.name(first["operator"])
+
+
+@pytest.mark.parametrize(("exponent", "expected"), [(-0.5, None), (-1.0, "power")])
+def test_a_number_that_operators_compute(
+    opscope_binary: Binary, tmp_path: Path, exponent: float, expected: str | None
+) -> None:
+    """The program gives a product its factor, and the exported file computes it."""
+    x, weight = torch.randn(3, 8), torch.randn(8, 8)
+    with opscope.torch.eager(tmp_path / "eager") as eager:
+        (x * 0.5) @ weight
+    eager.finish()
+    nodes = [
+        helper.make_node("Pow", ["base", "exponent"], ["factor"], "power"),
+        helper.make_node("Mul", ["x", "factor"], ["scaled"], "scale"),
+        helper.make_node("MatMul", ["scaled", "w"], ["y"], "last"),
+    ]
+    constants = {"base": np.float32(4), "exponent": np.float32(exponent), "w": weight.numpy()}
+    found = compare(opscope_binary, dump_nodes(opscope_binary, tmp_path, nodes, constants, x), tmp_path / "eager")
+    assert headline(found) == expected
+
+
+@pytest.mark.parametrize(("perm", "expected"), [([0, 3, 1, 2], None), ([0, 3, 2, 1], "order")])
+def test_an_order_that_what_follows_computes_again(
+    opscope_binary: Binary, tmp_path: Path, perm: list[int], expected: str | None
+) -> None:
+    """What is subtracted and added again leaves the values of a wrong transposition, and the convolution differs."""
+    x, weight, kernel = torch.randn(3, 8), torch.randn(8, 8), torch.randn(4, 4, 2, 2)
+    with opscope.torch.eager(tmp_path / "eager") as eager:
+        square = torch.tanh(x.T @ x)
+        base = square.view(1, 4, 4, 4)
+        ordered = (square @ weight).view(1, 4, 4, 4).permute(0, 3, 1, 2)
+        torch.nn.functional.conv2d(base + (ordered - base), kernel)
+    eager.finish()
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["turned"], "turn", perm=[1, 0]),
+        helper.make_node("MatMul", ["turned", "x"], ["square"], "square"),
+        helper.make_node("Tanh", ["square"], ["bounded"], "bound"),
+        helper.make_node("Reshape", ["bounded", "shape"], ["base"], "base"),
+        helper.make_node("MatMul", ["bounded", "w"], ["codes"], "code"),
+        helper.make_node("Reshape", ["codes", "shape"], ["image"], "image"),
+        helper.make_node("Transpose", ["image"], ["ordered"], "order", perm=perm),
+        helper.make_node("Sub", ["ordered", "base"], ["distance"], "distance"),
+        helper.make_node("Add", ["base", "distance"], ["sum"], "sum"),
+        helper.make_node("Conv", ["sum", "kernel"], ["y"], "last"),
+    ]
+    constants = {"w": weight.numpy(), "kernel": kernel.numpy(), "shape": np.asarray([1, 4, 4, 4])}
+    found = compare(opscope_binary, dump_nodes(opscope_binary, tmp_path, nodes, constants, x), tmp_path / "eager")
+    assert headline(found) == expected

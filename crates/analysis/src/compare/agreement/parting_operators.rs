@@ -22,6 +22,10 @@ use crate::compare::side::ComparedDump;
 
 /// Relative distance of the norms of two weights that are equal but for rounding.
 const SAME_NORM: f64 = 1e-5;
+/// Relative distance of the same number in two dtypes.
+const SAME_NUMBER: f64 = 1e-3;
+/// Where operators of PyTorch have a number in place of a second tensor.
+const OPERAND: &str = "argument.1";
 
 /// A finding at an operator before which one side has operators that the other lacks.
 fn with_extra(
@@ -150,9 +154,13 @@ impl ComparedValues {
             }
             (None, _) => Cause::Own,
         };
+        let number_maker = golden
+            .filter(|_| cause == Cause::Own)
+            .and_then(|golden| self.maker_of_other_number(sides, [target, golden]));
+        let named = number_maker.unwrap_or(target);
         Some(PartingOperator {
             operator,
-            name: OperatorName::for_execution(&sides.target.runs[target]),
+            name: OperatorName::for_execution(&sides.target.runs[named]),
             slot,
             cause,
             parameter: outside.and_then(|place| sides.target.parameter_of(place)),
@@ -166,6 +174,27 @@ impl ComparedValues {
                 .map(|golden| self.rewired(sides, [target, golden]))
                 .unwrap_or_default(),
         })
+    }
+
+    /// The operator of the target that computes a number which golden's operator, one of PyTorch, is
+    /// given as an argument, if it is another number.
+    fn maker_of_other_number(
+        &self,
+        sides: MatchedDumps<'_>,
+        [target, golden]: [usize; 2],
+    ) -> Option<usize> {
+        let given = sides.golden.attributes_of(golden)?.given;
+        let expected: f64 = given.get(OPERAND)?.parse().ok()?;
+        let mut made = sides.target.inputs_of(target).filter_map(|input| {
+            let value = &self.sides[0].values[self.sides[0].value_of(input)?.0];
+            let is_number = value.stats.counts.n_elements == 1 && !value.is_integer;
+            let maker = sides.target.producer_of(input).filter(|_| is_number)?;
+            Some((maker.run, value.stats.min))
+        });
+        let (maker, number) = made.next()?;
+        let is_other = (number - expected).abs() > SAME_NUMBER * number.abs().max(expected.abs());
+        let is_one_type = is_same_type(&sides.target.runs[target], &sides.golden.runs[golden]);
+        (is_other && is_one_type && made.next().is_none()).then_some(maker)
     }
 
     /// Whether what an operator without a partner computes ends in one that agrees with its own. The
