@@ -265,3 +265,21 @@ def test_an_order_that_what_follows_computes_again(
     constants = {"w": weight.numpy(), "kernel": kernel.numpy(), "shape": np.asarray([1, 4, 4, 4])}
     found = compare(opscope_binary, dump_nodes(opscope_binary, tmp_path, nodes, constants, x), tmp_path / "eager")
     assert headline(found) == expected
+
+
+def test_a_rounded_weight_that_outputs_do_not_show(opscope_binary: Binary, tmp_path: Path) -> None:
+    x, weight = torch.randn(3, 8), torch.randn(8, 8)
+    with opscope.torch.eager(tmp_path / "eager") as eager:
+        x + (x @ weight) * 0.01
+    eager.finish()
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["product"], "product"),
+        helper.make_node("Mul", ["product", "share"], ["part"], "part"),
+        helper.make_node("Add", ["x", "part"], ["y"], "sum"),
+    ]
+    rounded = (weight.numpy().view(np.uint32) & 0xFFFF0000).view(np.float32)
+    dump = dump_nodes(opscope_binary, tmp_path, nodes, {"w": rounded, "share": np.float32(0.01)}, x)
+    found = compare(opscope_binary, dump, tmp_path / "eager", is_strict=False)
+    assert (found.summary["level"], found.document["contract"]["inside"]["slot"]) == ("pass", "input.1")
+    slot = next(slot for slot in found.operator("product")["slots"] if slot["slot"] == "input.1")
+    assert "bfloat16" in str(slot["change"])

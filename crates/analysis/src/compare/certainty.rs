@@ -6,7 +6,7 @@ use super::evidence::Evidence;
 use super::matching::{is_one_type, is_view_type};
 use super::result::{
     Cause, Certainty, Comparison, DivergencePoint, ExperimentOutcome, MetricId, OperatorName,
-    OperatorResult, SkipReason, SlotResult, VerdictLevel,
+    OperatorResult, SkipReason, SkipSide, SlotResult, VerdictLevel,
 };
 use super::verdict::value_of;
 
@@ -151,18 +151,20 @@ fn of_cause(cause: Cause, operator: &OperatorResult, comparison: &Comparison) ->
 
 /// Whether both sides read a value that was not compared. What one side reads alone is a difference.
 pub(super) fn has_uncompared_input(operator: &OperatorResult, comparison: &Comparison) -> bool {
-    let is_missing = |names: &[OperatorName]| {
+    let is_missing = |side: SkipSide, names: &[OperatorName]| {
         comparison.skips.iter().any(|skip| {
             let is_input = skip.slot.is_some_and(|slot| slot.side == SlotSide::Input);
             let reasons = [SkipReason::InsideFusion, SkipReason::MissingSlot];
             let name = skip.operator.as_ref();
             is_input
+                && skip.side == side
                 && reasons.contains(&skip.reason)
                 && name.is_some_and(|name| names.contains(name))
         })
     };
     !operator.hidden_inputs.is_empty()
-        || is_missing(&operator.target) && is_missing(&operator.golden)
+        || is_missing(SkipSide::Target, &operator.target)
+            && is_missing(SkipSide::Golden, &operator.golden)
 }
 
 /// Whether both sides have one operator, of one type.

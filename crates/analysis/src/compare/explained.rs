@@ -28,7 +28,11 @@ pub(super) fn explain_slots(
     thresholds: &Thresholds,
 ) {
     let summary = &comparison.summary;
-    let firsts = [&summary.first_divergence, &summary.first_failure];
+    let firsts = [
+        &summary.first_divergence,
+        &summary.first_failure,
+        &comparison.contract.inside,
+    ];
     let firsts = firsts.into_iter().flatten().map(|at| at.operator);
     // An overflow may have no effect on the outputs, so that the verdict names something else.
     let firsts = firsts.chain(summary.first_non_finite);

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use opscope_store::dump::PassReason;
 
+use super::changes::weight_difference;
 use super::figures::{percent, worst_number};
 use super::{in_full, plain, verdict, weight_reads};
 use crate::compare::result::{
@@ -387,11 +388,23 @@ pub fn notes(comparison: &Comparison) -> Vec<String> {
         let name = operator.target.last().or(operator.golden.last());
         let name = point.name.as_ref().or(name).map(in_full);
         let [n_warn, n_fail] = contract.n_inside;
+        let beyond = match n_fail {
+            1 => "1 slot is".to_owned(),
+            n => format!("{n} slots are"),
+        };
+        let mut slots = operator.slots.iter();
+        let slot = slots.find(|slot| slot.slot == point.slot && slot.is_outside);
+        let weight = slot.and_then(|slot| {
+            let difference = weight_difference(Some(slot), slot.golden_parameter.as_deref());
+            let name = plain(slot.parameter.as_deref()?);
+            Some(format!(", where the weight `{name}` {difference}"))
+        });
         notes.push(format!(
-            "note: inside, {n_fail} slots are beyond their limits and {n_warn} near them, first at \
-             {} {}; the outputs do not show it (`--strict` counts it)",
+            "note: inside, {beyond} beyond the limits and {n_warn} near them, first at {} {}{}; \
+             the outputs do not show it (`--strict` counts it)",
             name.unwrap_or_default(),
-            point.slot
+            point.slot,
+            weight.unwrap_or_default()
         ));
     }
     notes
