@@ -382,32 +382,36 @@ pub fn notes(comparison: &Comparison) -> Vec<String> {
                 .to_owned(),
         );
     }
-    let inside = contract.inside.as_ref();
-    let inside = inside.and_then(|point| Some((point, comparison.operators.get(point.operator)?)));
-    if let Some((point, operator)) = inside {
-        let name = operator.target.last().or(operator.golden.last());
-        let name = point.name.as_ref().or(name).map(in_full);
-        let [n_warn, n_fail] = contract.n_inside;
-        let beyond = match n_fail {
-            1 => "1 slot is".to_owned(),
-            n => format!("{n} slots are"),
-        };
-        let mut slots = operator.slots.iter();
-        let slot = slots.find(|slot| slot.slot == point.slot && slot.is_outside);
-        let weight = slot.and_then(|slot| {
-            let difference = weight_difference(Some(slot), slot.golden_parameter.as_deref());
-            let name = plain(slot.parameter.as_deref()?);
-            Some(format!(", where the weight `{name}` {difference}"))
-        });
-        notes.push(format!(
-            "note: inside, {beyond} beyond the limits and {n_warn} near them, first at {} {}{}; \
-             the outputs do not show it (`--strict` counts it)",
-            name.unwrap_or_default(),
-            point.slot,
-            weight.unwrap_or_default()
-        ));
-    }
+    notes.extend(inside_note(comparison));
     notes
+}
+
+/// Differences inside that the outputs do not show, and how a weight differs.
+fn inside_note(comparison: &Comparison) -> Option<String> {
+    let contract = &comparison.contract;
+    let point = contract.inside.as_ref()?;
+    let operator = comparison.operators.get(point.operator)?;
+    let name = operator.target.last().or(operator.golden.last());
+    let name = point.name.as_ref().or(name).map(in_full);
+    let [n_warn, n_fail] = contract.n_inside;
+    let beyond = match n_fail {
+        1 => "1 slot is".to_owned(),
+        n => format!("{n} slots are"),
+    };
+    let mut slots = operator.slots.iter();
+    let slot = slots.find(|slot| slot.slot == point.slot && slot.is_outside);
+    let weight = slot.and_then(|slot| {
+        let difference = weight_difference(Some(slot), slot.golden_parameter.as_deref());
+        let name = plain(slot.parameter.as_deref()?);
+        Some(format!(", where the weight `{name}` {difference}"))
+    });
+    Some(format!(
+        "note: inside, {beyond} beyond the limits and {n_warn} near them, first at {} {}{}; \
+         the outputs do not show it (`--strict` counts it)",
+        name.unwrap_or_default(),
+        point.slot,
+        weight.unwrap_or_default()
+    ))
 }
 
 /// Whether the user gave limits.
