@@ -2,6 +2,7 @@
 
 use opscope_store::record::SlotSide;
 
+use super::attribution::makes_another_order;
 use super::evidence::Evidence;
 use super::matching::{is_one_type, is_view_type};
 use super::result::{
@@ -137,11 +138,12 @@ fn of_cause(cause: Cause, operator: &OperatorResult, comparison: &Comparison) ->
     }
     let has_inputs = operator.inputs().next().is_some();
     // Equal values may bring operators together that do different things. Of several operators that
-    // are one on the other side, not every input is compared.
+    // are one on the other side, not every input is compared. Another order may be one of layout.
     let is_measured = has_inputs
         && is_single(operator)
         && inputs.all(|slot| is_identical(slot) || is_cause(slot))
-        && !has_uncompared_input(operator, comparison);
+        && !has_uncompared_input(operator, comparison)
+        && !makes_another_order(operator);
     if is_measured {
         Certainty::Measured
     } else {
@@ -149,8 +151,9 @@ fn of_cause(cause: Cause, operator: &OperatorResult, comparison: &Comparison) ->
     }
 }
 
-/// Whether both sides read a value that was not compared. What one side reads alone is a difference.
-pub(super) fn has_uncompared_input(operator: &OperatorResult, comparison: &Comparison) -> bool {
+/// Whether both sides read a value that was not compared. What one side reads alone is a difference,
+/// unless their types are other words, one of which may take it as an argument.
+fn has_uncompared_input(operator: &OperatorResult, comparison: &Comparison) -> bool {
     let is_missing = |side: SkipSide, names: &[OperatorName]| {
         comparison.skips.iter().any(|skip| {
             let is_input = skip.slot.is_some_and(|slot| slot.side == SlotSide::Input);
@@ -162,9 +165,19 @@ pub(super) fn has_uncompared_input(operator: &OperatorResult, comparison: &Compa
                 && name.is_some_and(|name| names.contains(name))
         })
     };
-    !operator.hidden_inputs.is_empty()
-        || is_missing(SkipSide::Target, &operator.target)
-            && is_missing(SkipSide::Golden, &operator.golden)
+    let is_one_word = match (&operator.target[..], &operator.golden[..]) {
+        ([target], [golden]) => target.op_type == golden.op_type,
+        _ => false,
+    };
+    let sides = [
+        (SkipSide::Target, &operator.target),
+        (SkipSide::Golden, &operator.golden),
+    ];
+    let missing = sides
+        .iter()
+        .filter(|(side, names)| is_missing(*side, names));
+    let n_missing = missing.count();
+    !operator.hidden_inputs.is_empty() || n_missing == 2 || n_missing == 1 && !is_one_word
 }
 
 /// Whether both sides have one operator, of one type.

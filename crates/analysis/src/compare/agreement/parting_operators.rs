@@ -176,8 +176,8 @@ impl ComparedValues {
         })
     }
 
-    /// The operator of the target that computes a number which golden's operator, one of PyTorch, is
-    /// given as an argument, if it is another number.
+    /// The operator of the target that computes the second operand, if golden's operator, one of
+    /// PyTorch, has another number there as an argument.
     fn maker_of_other_number(
         &self,
         sides: MatchedDumps<'_>,
@@ -185,16 +185,15 @@ impl ComparedValues {
     ) -> Option<usize> {
         let given = sides.golden.attributes_of(golden)?.given;
         let expected: f64 = given.get(OPERAND)?.parse().ok()?;
-        let mut made = sides.target.inputs_of(target).filter_map(|input| {
-            let value = &self.sides[0].values[self.sides[0].value_of(input)?.0];
-            let is_number = value.stats.counts.n_elements == 1 && !value.is_integer;
-            let maker = sides.target.producer_of(input).filter(|_| is_number)?;
-            Some((maker.run, value.stats.min))
-        });
-        let (maker, number) = made.next()?;
+        let mut inputs = sides.target.inputs_of(target);
+        let operand = inputs.find(|input| sides.target.slot(*input).index == 1)?;
+        let value = &self.sides[0].values[self.sides[0].value_of(operand)?.0];
+        let is_number = value.stats.counts.n_elements == 1 && !value.is_integer;
+        let maker = sides.target.producer_of(operand).filter(|_| is_number)?;
+        let number = value.stats.min;
         let is_other = (number - expected).abs() > SAME_NUMBER * number.abs().max(expected.abs());
         let is_one_type = is_same_type(&sides.target.runs[target], &sides.golden.runs[golden]);
-        (is_other && is_one_type && made.next().is_none()).then_some(maker)
+        (is_other && is_one_type).then_some(maker.run)
     }
 
     /// Whether what an operator without a partner computes ends in one that agrees with its own. The
